@@ -43,11 +43,12 @@ SAME_IN_PARTS = {
     "flax.linen._canonicalize_tuple": "nnx.nn.linear._canonicalize_tuple",
     "flax.linen.canonicalize_padding": "nnx.nn.linear.canonicalize_padding",
 }
-NORM_HELPERS = {
+OWN_HELPERS = {
     "flax.linen._abs_sq": "nnm.squared_magnitude",
     "flax.linen._canonicalize_axes": "nnm.positive_axes",
     "flax.linen._compute_stats": "nnm.mean_and_variance",
     "flax.linen._l2_normalize": "nnm.l2_normalize",
+    "flax.linen._normalize_axes": "nnm.sorted_axes",
 }
 
 CONSTRUCT = Construct(
@@ -95,13 +96,13 @@ CONSTRUCT = Construct(
             reference=table(SAME_IN_PARTS),
         ),
         NameRule(
-            name="norm_helpers",
-            symbols=frozenset(NORM_HELPERS),
+            name="own_helpers",
+            symbols=frozenset(OWN_HELPERS),
             example=Example(
                 "nn.normalization._compute_stats(x, (0, 1), None)",
                 "nnm.mean_and_variance(x, (0, 1), None)",
             ),
-            reference=table(NORM_HELPERS),
+            reference=table(OWN_HELPERS),
         ),
     ),
     example="""

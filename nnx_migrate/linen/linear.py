@@ -34,12 +34,11 @@ from nnx_migrate.linen.layers.einsum import Einsum
 from nnx_migrate.linen.layers.embed import Embed
 from nnx_migrate.linen.layers.operations import (
     PromoteDtypeFn,
-    as_tuple,
     default_embed_init,
     default_kernel_init,
-    sorted_axes,
 )
 from nnx_migrate.linen.module import Module, compact
+from nnx_migrate.numerics.axes import as_tuple, sorted_axes
 from nnx_migrate.numerics.convolution import canonicalize_padding, channels_last
 from nnx_migrate.numerics.dtypes import promote_dtype
 

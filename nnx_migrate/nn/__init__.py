@@ -129,6 +129,7 @@ from nnx_migrate.nn.variables.variables import (
     variable,
     variable_type,
 )
+from nnx_migrate.numerics.axes import sorted_axes
 from nnx_migrate.numerics.norms import (
     l2_normalize,
     mean_and_variance,
@@ -221,6 +222,7 @@ __all__ = [
     "scan",
     "set_submodules",
     "sized",
+    "sorted_axes",
     "sow",
     "squared_magnitude",
     "stream",

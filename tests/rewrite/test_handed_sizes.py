@@ -199,3 +199,58 @@ def test_a_field_that_post_init_sets_is_not_handed_on() -> None:
     source = OPTIONAL.format(size="self.width", field=field, given="jnp.ones((2, self.wide))")
     found = rewrite_in_form({"m.py": source.replace("if b is not None:", "if False:")}, "auto")
     assert {one.form.value for one in found.classes if one.form is not None} == {"lazy"}
+
+
+REUSED = """
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Base(nn.Module):
+    width: int = 3
+
+    def setup(self):
+        self.enc = nn.Dense(self.width)
+        self.dec = nn.Dense(2)
+
+    def encode(self, x):
+        return nn.relu(self.enc(x))
+
+    def __call__(self, x):
+        return self.dec(self.encode(x))
+
+
+class Sub(Base):
+    classes: int = 2
+
+    def __call__(self, x, c):
+        {body}
+
+
+def main():
+    x, c = jnp.full((2, 3), 0.5), jnp.full((2, 4), 2.0)
+    for model, args in ((Base(), (x,)), (Sub(), (x, c)), (Sub(5, 1), (c, x))):
+        variables = model.init(jax.random.key(0), *args)
+        for path, leaf in jax.tree_util.tree_flatten_with_path(variables)[0]:
+            print(jax.tree_util.keystr(path), leaf.shape, float(leaf.sum()).hex())
+        print(float(model.apply(variables, *args).sum()).hex())
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "form"),
+    [
+        ("return super().__call__(jnp.concatenate([x, c], -1))", "explicit"),
+        ("return self.dec(self.encode(jnp.concatenate([c, x, x], -1)))", "explicit"),
+        ("return super().__call__(jnp.ones((2, self.classes)) + c.sum())", "explicit"),
+        ("return self.encode(jnp.concatenate([x, c], -1))", "lazy"),
+        ("return self.dec(jnp.concatenate([self.encode(x), c], -1))", "lazy"),
+    ],
+)
+def test_a_class_may_call_inherited_layers_itself(body: str, form: str) -> None:
+    assert set(printed_alike(REUSED.format(body=body)).values()) == {form}

@@ -12,13 +12,12 @@ from jax.nn import initializers
 from nnx_migrate.linen.layers.operations import (
     PromoteDtypeFn,
     add_features,
-    as_tuple,
     chosen,
     default_kernel_init,
     flat_init,
-    sorted_axes,
 )
 from nnx_migrate.linen.module import Module, compact
+from nnx_migrate.numerics.axes import as_tuple, sorted_axes
 from nnx_migrate.numerics.dtypes import promote_dtype
 
 

@@ -21,16 +21,6 @@ class PromoteDtypeFn(Protocol):
         """The arrays in one dtype, None where None came."""
 
 
-def as_tuple(value: int | Sequence[int]) -> tuple[int, ...]:
-    """A tuple of the numbers, or of the one number."""
-    return (value,) if not hasattr(value, "__iter__") else tuple(value)
-
-
-def sorted_axes(axes: Sequence[int], ndim: int) -> tuple[int, ...]:
-    """``axes`` counted from the front, in ascending order."""
-    return tuple(sorted(axis if axis >= 0 else ndim + axis for axis in axes))
-
-
 def chosen(factory: Any, operation: Any, default: Callable[..., Any]) -> Callable[..., Any]:
     """The operation that a layer's ``*_cls`` and plain field ask for; the first has precedence."""
     chosen_one: Callable[..., Any] = default if operation is None else operation

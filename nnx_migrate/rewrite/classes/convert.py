@@ -18,7 +18,6 @@ from nnx_migrate.rewrite.classes.checks.conditional_reads import perhaps_read
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
-    check_functions,
     check_generic,
     check_given,
     check_items,
@@ -28,6 +27,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     constructs_nothing,
 )
 from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
+from nnx_migrate.rewrite.classes.checks.module_calls import check_functions
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths

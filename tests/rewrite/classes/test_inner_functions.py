@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from tests.rewrite.classes.support import converted, refusal
-from tests.rewrite.running import refused
+from tests.rewrite.running import printed_alike, refused
 
 SWITCH = """\
 class M(nn.Module):
@@ -142,3 +142,62 @@ def test_an_attribute_of_the_users_own_may_have_a_name_of_linens() -> None:
         return scaled(self, nn.Dense(3)(x))
     """
     assert "scaled(self, self.Dense_0(x))" in converted(source)
+
+
+HANDED = """
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Model(nn.Module):
+    width: int = 3
+
+    {helper}
+
+    @nn.compact
+    def __call__(self, x):
+        {body}
+
+
+def main():
+    variables = Model().init(jax.random.key(0), jnp.ones((2, 3)))
+    for path, leaf in jax.tree_util.tree_flatten_with_path(variables)[0]:
+        print(jax.tree_util.keystr(path), float(leaf.sum()).hex())
+    print(float(Model().apply(variables, jnp.ones((2, 3))).sum()).hex())
+
+
+if __name__ == "__main__":
+    main()
+"""
+SCALE = 'x * {}.param("scale", nn.initializers.normal(1.0), (1, x.shape[-1]))'
+
+
+@pytest.mark.parametrize(
+    ("helper", "body", "form"),
+    [
+        (f"def scaled(self, mdl, x): return {SCALE.format('mdl')}", "self.scaled(self, x)", "lazy"),
+        (
+            f"def scaled(self, x, owner): return {SCALE.format('owner')}",
+            "self.scaled(x, owner=self)",
+            "lazy",
+        ),
+        ("", f"(me := self) and {SCALE.format('me')}", "lazy"),
+        (
+            "def wide(self, mdl, x): return x * mdl.width",
+            "nn.Dense(2)(self.wide(self, x))",
+            "explicit",
+        ),
+        ("", SCALE.format("self"), "explicit"),
+    ],
+)
+def test_variables_of_the_module_under_another_name_keep_it_lazy(
+    helper: str, body: str, form: str
+) -> None:
+    source = HANDED.format(helper=helper, body=f"return {body}")
+    assert printed_alike(source) == {"m.Model": form}
+
+
+def test_a_local_that_is_the_module_makes_no_variables() -> None:
+    source = HANDED.format(helper="", body=f"me = self\n        return {SCALE.format('me')}")
+    assert printed_alike(source) == {"m.Model": "lazy"}

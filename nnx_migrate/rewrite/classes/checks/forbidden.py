@@ -13,10 +13,8 @@ from nnx_migrate.rewrite.classes.checks.conflicts import (
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
-from nnx_migrate.sizes.outside_uses import MODULE_METHODS
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
@@ -181,30 +179,6 @@ def _is_told(node: ast.AST) -> bool:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr))):
             return name in ("logging", "logger", "log", "warnings") and attr in _LOGS
     return False
-
-
-def check_functions(cls: ClassInfo) -> None:
-    """Refuse functions inside methods that use the module under a name of their own.
-
-    Raises:
-      Refused: one makes or reads its variables, as functions that ``nn.cond`` or ``nn.scan`` run may.
-    """
-    for method in cls.methods.values():
-        for function in walk(method):
-            if function is method or not isinstance(function, FunctionNode):
-                continue
-            names = {*parameter_names(function)} - {"self"}
-            for node in walk(function):
-                match node:
-                    case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
-                        name in names and attr in MODULE_METHODS
-                    ):
-                        raise Refused(
-                            node,
-                            f"a function inside {method.name} calls {name}.{attr}, of the module it is given",
-                            "make the variable in the method itself and read it from self",
-                            RULE,
-                        )
 
 
 def check_lazy(
