@@ -65,7 +65,14 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         key: tuple(LoopCarry(n, rename(one), rename(two)) for n, one, two in entries)
         for key, entries in carried.items()
     }
-    known = Found(final, dims, lambda key: rename(statics.get(key, "")), loops, arguments)
+    seen = analysis.interpreter.statics
+    known = Found(
+        final,
+        dims,
+        lambda key: rename(statics.get(key, "")) if key in seen else None,
+        loops,
+        arguments,
+    )
     return ClassSizes(
         new_arguments=tuple(
             {a.name: a for a in (*arguments.values(), *analysis.opaque.values())}.values()

@@ -25,7 +25,9 @@ class Found:
 
     sites: Mapping[int, Site]
     dims: Mapping[int, str]
-    static: Callable[[int], str]  # "" where it is not known
+    static: Callable[
+        [int], str | None
+    ]  # "" where it is not known, None where this class never gets
     carried: Mapping[int, tuple[LoopCarry, ...]]
     arguments: Mapping[str, SizeArgument]
 
@@ -74,6 +76,8 @@ def _pairs(
             yield _Pair(f"{name} of {built}", mine.sizes.get(name), theirs.sizes.get(name))
     for key in base.dims.keys() - own:
         here = found.dims.get(key) or found.static(key)
+        if here is None:
+            continue  # in a method that the class overrides
         if key in found.dims or _words(base.dims[key]) & {one.name for one in base.new_arguments}:
             yield _Pair("a size", here, base.dims[key])
     for key in base.carried.keys() & found.carried.keys():
