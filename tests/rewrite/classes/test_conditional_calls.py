@@ -9,6 +9,7 @@ import pytest
 from nnx_migrate.model import Outcome
 from tests.rewrite.classes.support import converted, refusal
 from tests.rewrite.projects import explicit_source as rewrite_source
+from tests.rewrite.running import printed_alike
 
 MODEL = """\
 class M(nn.Module):
@@ -376,3 +377,39 @@ def test_a_layer_that_is_called_outside_of_loops_or_built_in_them_is_built_alway
     body: str,
 ) -> None:
     assert "None" not in converted(ROUNDS.format(body=textwrap.indent(body, "    ")))
+
+
+NUMBERED_AT_RUN_TIME = """
+from functools import partial
+from typing import Callable
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Model(nn.Module):
+    flag: bool = True
+    make: Callable[..., nn.Module] = nn.Dense
+
+    @nn.compact
+    def __call__(self, x):
+        short = nn.Dense(4)
+        make = partial(self.make, features=4)
+        for layer in [make(), make()]:
+            x = layer(x)
+        if self.flag:
+            x = short(x)
+        return x
+
+
+def main():
+    x = jnp.linspace(-1, 1, 12).reshape(2, 6)
+    for flag in (False, True):
+        variables = Model(flag).init(jax.random.key(0), x)
+        print(jax.tree.map(lambda one: float(one.sum()).hex(), variables))
+"""
+
+
+def test_a_number_given_at_run_time_counts_what_is_not_called() -> None:
+    assert printed_alike(NUMBERED_AT_RUN_TIME) == {"m.Model": "lazy"}

@@ -142,7 +142,8 @@ def _check_guarded(guarded: Sequence[Item], names: Mapping[int, Name], moves: Mo
     """The call asks for what may not be there by its name, and nothing else of it."""
     for item in guarded:
         key = id(item.call)
-        is_named = key in names and names[key].literal is not None
+        # Linen counts what is built and not called, too; at run time only what is there is counted.
+        is_named = key in names and names[key].literal is not None and names[key].stem is None
         if not is_named or key in moves.views or key in moves.late:
             reason = "it is called only under a condition, and not by a plain name"
             raise Refused(item.call, reason, "build it under the same condition", RULE)
