@@ -59,6 +59,7 @@ class Inference:
         self.resolver = resolver
         self._lazy = "linen" if are_lazy_linen else "lazy"
         self._states: dict[Scope, str] = {}
+        self._set: dict[Scope, frozenset[str]] = {}  # attributes that methods of a class set
         self._open: set[object] = set()
         self._depth = 0
 
@@ -307,7 +308,9 @@ class Inference:
 
     def has_member(self, scope: Scope, name: str) -> bool:
         """Whether a class or a base of it in the project has a name, in its body or set by a method."""
-        return any(name in one.bindings or _is_set(one.node, name) for one in self.chain(scope))
+        return any(
+            name in one.bindings or name in _set_names(one.node) for one in self.chain(scope)
+        )
 
     def bases(self, scope: Scope) -> Values:
         """What a class's bases may be; a subscript of a generic base is that base."""
@@ -342,13 +345,13 @@ class Inference:
         return "other" if isinstance(base, NoModule) else "maybe"
 
 
-def _is_set(cls: ast.AST, name: str) -> bool:
-    """Whether a method of a class sets ``self.name``."""
-    return any(
-        isinstance(one, ast.Attribute)
-        and one.attr == name
+def _set_names(cls: ast.AST) -> frozenset[str]:
+    """The attributes of ``self`` that methods of a class set."""
+    return frozenset(
+        one.attr
+        for one in walk(cls)
+        if isinstance(one, ast.Attribute)
         and isinstance(one.ctx, ast.Store)
         and isinstance(one.value, ast.Name)
         and one.value.id == "self"
-        for one in walk(cls)
     )

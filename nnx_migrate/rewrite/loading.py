@@ -45,7 +45,7 @@ def load(request: RewriteRequest) -> Loaded:
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
     settings = request.settings
-    runs_examples = settings.runs_examples or any(_DOCTEST.search(one.text) for one in sources)
+    runs_examples = settings.runs_examples or any(_runs_examples(one.text) for one in sources)
     loaded = Loaded(
         Project(
             imports=settings.imports,
@@ -79,6 +79,11 @@ def load(request: RewriteRequest) -> Loaded:
         elif path not in done:
             loaded.unchanged.append(path)
     return loaded
+
+
+def _runs_examples(text: str) -> bool:
+    # Letters are found many times faster than a pattern.
+    return "doctest" in text and _DOCTEST.search(text) is not None
 
 
 def _settle(loaded: Loaded) -> None:

@@ -56,6 +56,7 @@ GIVERS = frozenset(
         *(f"jsonargparse.{one}" for one in ("ArgumentParser", "CLI", "auto_cli", "auto_parser")),
     }
 )
+_GIVER_WORDS = frozenset(one.rpartition(".")[2] for one in GIVERS)
 TABLE = "[tool.nnx-migrate.imports]"
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -136,7 +137,9 @@ def named_imports(module: Module, modules: Iterable[Module] | None) -> Iterator[
                     yield NamedImport(module, node, "")
             case ast.Name() | ast.Attribute() if _is_handed_on(module, node, aliases):
                 yield NamedImport(module, node, "")  # whoever has it imports anything
-            case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
+            case ast.Name(id=word, ctx=ast.Load()) | ast.Attribute(attr=word, ctx=ast.Load()):
+                if word not in aliases and word not in _GIVER_WORDS:
+                    continue  # as most names: the dotted name is not put together
                 symbol = _symbol(node, aliases)
                 if symbol in GIVERS:
                     yield NamedImport(module, node, "", giver=symbol)

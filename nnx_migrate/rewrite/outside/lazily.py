@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from nnx_migrate.constructs import name_rule, rule_for
 from nnx_migrate.constructs.common.base import PLACEMENT, Code, Context
@@ -56,6 +57,11 @@ class _Walk:
     draft: Draft
     plain: set[int] = field(default_factory=set)  # ids of mentions that stay as they are
     declared: dict[str, list[Argument]] = field(default_factory=dict)
+
+    @cached_property
+    def uses(self) -> AttributeUses:
+        """What the program takes of values."""
+        return AttributeUses(self.project)
 
     def at(self, place: Place) -> None:
         """Edit one place, or doubt the class it names."""
@@ -134,7 +140,7 @@ class _Walk:
                 return
         if module is None or isinstance(name, ast.Constant):
             return
-        if AttributeUses(self.project).only_describes(self.places.module, call):
+        if self.uses.only_describes(self.places.module, call):
             return  # names and docs are the class's own
         classes = [self.project.linen[one] for one in sorted(self.context.converted)]
         for cls in classes:
@@ -210,7 +216,7 @@ class _Walk:
             case ast.Call(func=called, args=[first, *_]) if first is node:
                 if last_name(called) in _SETTERS:
                     raise Unknown("attributes of the class itself are set here")
-        if AttributeUses(self.project).changes(self.places.module, node):
+        if self.uses.changes(self.places.module, node):
             raise Unknown("attributes of the class itself are set by code that gets it here")
 
     def _is_method(self, cls: ClassInfo, node: ast.Attribute) -> bool:
