@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from benchmarks.generated.comparing import FINE, FORMS, Outcome, linen_of, outcome
 from benchmarks.generated.projects import Project, projects
+from benchmarks.generated.running import Raised, transcript
 from benchmarks.generated.shrinking import shrunk
+from benchmarks.generated.transcripts import Runner, Transcripts
 
 SIZE = 20  # programs of a batch
 ROOT = Path(__file__).parents[2]
@@ -67,15 +69,16 @@ def programs_of(batch: int, size: int = SIZE) -> list[Project]:
 
 def rows_of(batch: int) -> list[Row]:
     """Every program of a batch rewritten, run and compared."""
-    return [row(batch, number, one) for number, one in enumerate(programs_of(batch))]
+    run = Transcripts(FOLDER / "transcripts")
+    return [row(batch, number, one, run) for number, one in enumerate(programs_of(batch))]
 
 
-def row(batch: int, number: int, project: Project) -> Row:
+def row(batch: int, number: int, project: Project, run: Runner = transcript) -> Row:
     """One program, in all forms."""
     start = time.perf_counter()
-    wanted = linen_of(project)
-    outcomes = {form: outcome(project, form, wanted) for form in FORMS}
-    raised = f"{type(wanted).__name__}: {wanted}"[:200] if isinstance(wanted, Exception) else ""
+    wanted = linen_of(project, run)
+    outcomes = {form: outcome(project, form, wanted, run) for form in FORMS}
+    raised = str(wanted)[:200] if isinstance(wanted, Raised) else ""
     found = Row(batch, number, raised, outcomes, round(time.perf_counter() - start, 3))
     return Row(**{**vars(found), "text": project.text}) if found.faults else found
 

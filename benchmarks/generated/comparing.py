@@ -12,7 +12,8 @@ import numpy as np
 
 from benchmarks.comments.keeping import changed_statements, lost_comments
 from benchmarks.generated.projects import Project
-from benchmarks.generated.running import transcript
+from benchmarks.generated.running import Raised, Transcript, transcript
+from benchmarks.generated.transcripts import Runner
 from nnx_migrate.model import FileStatus, Form, RewriteResult
 from nnx_migrate.rewrite.forms import rewrite_in
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -44,18 +45,18 @@ class Outcome:
     explicit: int = 0
 
 
-def linen_of(project: Project) -> list[str] | Exception:
+def linen_of(project: Project, run: Runner = transcript) -> Transcript:
     """What the project prints as it is, or what it raises."""
-    return transcript(dict(project.files))
+    return run(dict(project.files))
 
 
 @functools.lru_cache(maxsize=1)
-def _run(files: tuple[tuple[str, str], ...]) -> list[str] | Exception:
+def _run(files: tuple[tuple[str, str], ...], run: Runner) -> Transcript:
     """What rewritten files print: where both forms are the same text, it runs once."""
-    return transcript(dict(files))
+    return run(dict(files))
 
 
-def outcome(project: Project, form: str, wanted: list[str] | Exception) -> Outcome:
+def outcome(project: Project, form: str, wanted: Transcript, run: Runner = transcript) -> Outcome:
     """Rewrite in ``form``, run, and compare with ``wanted``.
 
     Where Linen raises, the lazy form raises the same, and the other is not looked at.
@@ -64,18 +65,19 @@ def outcome(project: Project, form: str, wanted: list[str] | Exception) -> Outco
     try:
         result = rewritten(files, form)
     except Exception as error:  # noqa: BLE001 - a crash is an outcome
-        return Outcome("crash", _line(error))
+        return Outcome("crash", str(Raised(type(error).__name__, str(error))))
     counts = (len(result.classes), sum(one.form is Form.EXPLICIT for one in result.classes))
     after = texts(result, files)
     wrong = _refused(result) or _lost(files, after)
     if wrong:
         return Outcome(*wrong, *counts)
-    found = _run(tuple(after.items()))
-    if isinstance(wanted, Exception):
-        alike = form != "lazy" or type(found) is type(wanted)
+    found = _run(tuple(after.items()), run)
+    if isinstance(wanted, Raised):
+        then = found if isinstance(found, Raised) else Raised("runs", "")
+        alike = form != "lazy" or then.kind == wanted.kind
         return Outcome(
             EQUAL if alike else "different",
-            "" if alike else f"Linen raises {_line(wanted)}; then {_line(found)}",
+            "" if alike else f"Linen raises {wanted}; then {then}",
             *counts,
         )
     kind, detail = _compared(files, after, wanted, found)
@@ -131,10 +133,10 @@ def _compared(
     before: Mapping[str, str],
     after: Mapping[str, str],
     wanted: list[str],
-    found: list[str] | Exception,
+    found: Transcript,
 ) -> tuple[str, str]:
-    if isinstance(found, Exception):
-        return "raises", _line(found)
+    if isinstance(found, Raised):
+        return "raises", str(found)
     if not wanted:
         return "different", "nothing was printed, so nothing was compared"
     detail = difference(wanted, found)
@@ -171,9 +173,3 @@ def _close(one: str, other: str) -> bool:
     values = [np.frombuffer(bytes.fromhex(text), np.float32) for text in (first[1], second[1])]
     close = 1e-5 * (1 + np.max(np.abs(values[0]), initial=0))
     return bool(np.allclose(values[1], values[0], rtol=1e-4, atol=close))
-
-
-def _line(error: object) -> str:
-    if not isinstance(error, Exception):
-        return "runs"
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:240]}"

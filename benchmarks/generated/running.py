@@ -10,6 +10,7 @@ import sys
 import types
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import FrameType
 
 SECONDS = 60.0
@@ -17,6 +18,20 @@ SECONDS = 60.0
 
 class TooSlow(Exception):
     """A program takes longer than `SECONDS` of the processor."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What a program raised: the name of its class, and its words."""
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {' '.join(self.text.split())[:240]}"
+
+
+Transcript = list[str] | Raised
 
 
 @contextlib.contextmanager
@@ -51,7 +66,7 @@ def modules_of(files: Mapping[str, str]) -> Iterator[list[types.ModuleType]]:
         sys.modules.update(kept)
 
 
-def transcript(files: Mapping[str, str]) -> list[str] | Exception:
+def transcript(files: Mapping[str, str]) -> Transcript:
     """Lines that ``main`` of the last file prints, or what is raised on the way.
 
     A program that exits or takes longer than `SECONDS` counts as one that raises.
@@ -67,7 +82,7 @@ def transcript(files: Mapping[str, str]) -> list[str] | Exception:
             warnings.simplefilter("ignore")
             modules[-1].main()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is compared or shown
-        return error
+        return Raised(type(error).__name__, str(error))
     return printed.getvalue().splitlines()
 
 
