@@ -220,3 +220,12 @@ def test_masks_are_linens():
         linen.combine_masks(causal, None, padding), nn.combine_masks(causal, None, padding)
     )
     assert nn.combine_masks(None) is None
+
+
+def test_the_call_goes_before_what_eval_sets():
+    layer = nn.SelfAttention(2, dropout_rate=0.5, in_features=6, rngs=nnx.Rngs(0))
+    x = array(2, 4, 6)
+    layer.eval()
+    kept = layer(x)
+    assert_same_bits(kept, layer(x, deterministic=True))
+    assert (kept != layer(x, deterministic=False)).any()

@@ -154,3 +154,77 @@ def test_keys_that_a_call_draws_behind_its_parameters_are_not_counted() -> None:
         "    return x + nn.Dense(2)(x) + self.param('b', nn.initializers.zeros, (2,)), key\n"
     )
     assert "count_draw" not in text
+
+
+PERHAPS = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+normal = nn.initializers.normal(1.0)
+
+
+class Condition(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=False):
+        if train:
+            x = x + jax.random.normal(self.make_rng("noise"), x.shape)
+        return x * self.param("scale", normal, (1, 2))
+
+
+class Loop(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=False):
+        for _ in range(2):
+            x = x + jax.random.normal(self.make_rng("noise"), x.shape)
+        return x * self.param("scale", normal, (1, 2))
+
+
+class Branch(nn.Module):
+    # The parameter is made in the same branch, behind the draw.
+    flag: bool = True
+
+    @nn.compact
+    def __call__(self, x, train=False):
+        if self.flag:
+            key = self.make_rng("params")
+            x = x * self.param("scale", normal, (1, 2)) + jax.random.normal(key, x.shape)
+        return x
+
+
+class Constant(nn.Module):
+    # No key decides the parameter.
+    @nn.compact
+    def __call__(self, x, train=False):
+        if train:
+            x = x + jax.random.normal(self.make_rng("noise"), x.shape)
+        return nn.Dense(2)(x) * self.param("scale", nn.initializers.ones, (1, 2))
+
+
+class Behind(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=False):
+        x = x * self.param("scale", normal, (1, 2))
+        if train:
+            x = x + jax.random.normal(self.make_rng("noise"), x.shape)
+        return x
+
+
+def main():
+    for kind in (Condition, Loop, Branch, Constant, Behind):
+        for train in (False, True):
+            init = jax.jit(lambda key: kind().init(key, jnp.ones((2, 2)), train))
+            for path, value in jax.tree_util.tree_leaves_with_path(init(jax.random.key(0))):
+                print(kind.__name__, train, jax.tree_util.keystr(path), value.tobytes().hex())
+"""
+
+
+def test_a_class_stays_lazy_where_a_key_is_perhaps_drawn_before_a_parameter() -> None:
+    forms = printed_alike(PERHAPS)
+    assert forms == {
+        "m.Condition": "lazy",
+        "m.Loop": "lazy",
+        "m.Branch": "lazy",
+        "m.Constant": "explicit",
+        "m.Behind": "explicit",
+    }

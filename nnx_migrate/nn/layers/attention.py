@@ -20,7 +20,7 @@ from nnx_migrate.nn.layers.dot_product import dot_product_attention, dot_product
 from nnx_migrate.nn.layers.dtypes import canonicalize_dtype, linen_dot_general
 from nnx_migrate.nn.layers.normalization import LayerNorm
 from nnx_migrate.nn.variables.state import is_initializing
-from nnx_migrate.nn.variables.variables import merge_param, stream
+from nnx_migrate.nn.variables.variables import mode, stream
 from nnx_migrate.numerics.attention import appended, filled_positions
 
 _zeros = nnx.initializers.zeros_init()
@@ -114,6 +114,7 @@ class MultiHeadDotProductAttention(nnx.Module):
         self.broadcast_dropout = broadcast_dropout
         self.dropout_rate = dropout_rate
         self.deterministic = deterministic
+        self.is_fixed = deterministic is not None
         self.precision = precision
         self.attention_fn = attention_fn
         self.decode = decode
@@ -200,7 +201,9 @@ class MultiHeadDotProductAttention(nnx.Module):
             key, value, mask = self._cached(query, key, value, mask)
         passing = True
         if self.dropout_rate > 0.0:
-            passing = merge_param("deterministic", self.deterministic, deterministic)
+            passing = mode(
+                "deterministic", self.deterministic, deterministic, is_fixed=self.is_fixed
+            )
             if not passing and dropout_rng is None:
                 dropout_rng = self.dropout_stream()
         options = {

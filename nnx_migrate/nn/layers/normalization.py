@@ -16,7 +16,7 @@ from flax import nnx
 
 from nnx_migrate.nn.layers.norm_base import Norm, feature_shape
 from nnx_migrate.nn.variables.state import is_initializing
-from nnx_migrate.nn.variables.variables import merge_param
+from nnx_migrate.nn.variables.variables import mode
 from nnx_migrate.numerics.norms import Axes, positive_axes
 
 
@@ -306,9 +306,12 @@ class BatchNorm(Norm):
         mask: jax.Array | None = None,
     ) -> jax.Array:
         """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
-        is_asked = self.is_fixed or use_running_average is None
-        own = self.use_running_average if is_asked else None
-        running = merge_param("use_running_average", own, use_running_average)
+        running = mode(
+            "use_running_average",
+            self.use_running_average,
+            use_running_average,
+            is_fixed=self.is_fixed,
+        )
         feature_axes = positive_axes(x.ndim, self.axis)
         reduction_axes = tuple(axis for axis in range(x.ndim) if axis not in feature_axes)
         if running:

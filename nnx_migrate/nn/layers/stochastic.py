@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from nnx_migrate.nn.variables.variables import merge_param, stream
+from nnx_migrate.nn.variables.variables import mode, stream
 from nnx_migrate.numerics.dropping import dropout
 
 
@@ -55,10 +55,7 @@ class Dropout(nnx.Dropout):
           ValueError: ``deterministic`` is given neither or both here and in the constructor, or a
             key is needed and there is none.
         """
-        is_asked = self.is_fixed or deterministic is None
-        own = self.deterministic if is_asked else None
-        passing = merge_param("deterministic", own, deterministic)
-        if passing:
+        if mode("deterministic", self.deterministic, deterministic, is_fixed=self.is_fixed):
             return inputs
         return dropout(inputs, self.rate, self.broadcast_dims, lambda: self._key(rng))
 

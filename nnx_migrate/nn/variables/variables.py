@@ -136,3 +136,15 @@ def merge_param(name: str, a: T | None, b: T | None) -> T:
         assert b is not None
         return b
     return a
+
+
+def mode(name: str, own: bool | None, in_call: bool | None, *, is_fixed: bool) -> bool:
+    """``deterministic`` or the like, of a layer or of its call.
+
+    What ``model.train()`` and ``model.eval()`` set yields to the call, what the constructor set
+    (``is_fixed``) does not.
+
+    Raises:
+      ValueError: the constructor and the call say it, or nothing does.
+    """
+    return merge_param(name, own if is_fixed or in_call is None else None, in_call)

@@ -21,7 +21,7 @@ from nnx_migrate.nn.variables.sharing import modules_in
 
 _RANKS = (3, 2, 4, 1, 5)
 _TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
-_GUESSES = (64, 128, 32, 1, 256, 16, 8)  # widths that most layers can be built with
+_GUESSES = (64, 128, 32, 1, 256, 16, 8, 4, 512)  # widths that most layers can be built with
 _SEEN: contextvars.ContextVar[dict[Path, Any]] = contextvars.ContextVar("seen")
 
 
@@ -108,13 +108,23 @@ class Trials:
     def _guesses(self) -> Iterator[tuple[int, ...]]:
         """Shapes of inputs: those of the call with other widths, then with other numbers of axes."""
         leaves = [jnp.shape(one) for one in jax.tree.leaves((self.args, self.kwargs))]
-        widths = (_GUESSES[0], *(shape[-1] for shape in leaves if shape), *_GUESSES[1:])
+        of_inputs = (shape[-1] for shape in leaves if shape)
+        widths = dict.fromkeys((_GUESSES[0], *of_inputs, *_GUESSES[1:], *self._numbers()))
         lead = next((shape[:-1] for shape in leaves if shape), ())
         yield from ((*lead, width) for width in widths)
         if any(size.axis is None for size in self.sizes.values()):
             every = (*lead, *(1,) * max(_RANKS))
             yield from ((*every[: rank - 1], _GUESSES[0]) for rank in _RANKS)
             yield from ((_GUESSES[0],) * rank for rank in _RANKS)  # halves of 1 are nothing
+
+    def _numbers(self) -> Iterator[int]:
+        """Numbers that the class is built with: widths, maybe."""
+        make = self.make
+        while isinstance(make, functools.partial):
+            yield from (
+                one for one in jax.tree.leaves(make.keywords) if type(one) is int and one > 0
+            )
+            make = make.func
 
     def _value(self, size: Size, seen: dict[Path, Any], shape: tuple[int, ...]) -> Any:
         """A guess that agrees with all that was measured."""

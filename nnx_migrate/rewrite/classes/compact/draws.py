@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Loop, Step, builds
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 # Where a draw may not happen, or more than once.
 _PERHAPS = (ast.Lambda, ast.IfExp, ast.BoolOp, *COMPREHENSIONS)
@@ -22,6 +23,11 @@ _CONSTANT = frozenset(
     f"{package}.{name}"
     for package in ("flax.linen.initializers", "jax.nn.initializers")
     for name in ("zeros", "ones", "zeros_init", "ones_init", "constant")
+)
+_PERHAPS_DRAWN = (
+    "a key may be drawn here before parameters are made, which then start from other keys",
+    "draw keys behind the parameters, or in every call",
+    "make_rng",
 )
 _Place = tuple[int, int]
 
@@ -39,24 +45,26 @@ def draws_before(
     Args:
       streams: names of the streams that calls draw from, by id of the call.
       spent: ids of those that only variables start from.
+
+    Raises:
+      Refused: one that the call may leave out, or repeat, stands before a parameter.
     """
     makes = [
         _place(one.call)
         for one in builds(kept)
         if _starts_from_key(project, scope, one) or _draws_itself(one, streams, spent)
     ]
-    there = {id(node) for step in kept for one in _written(step) for node in walk(one)}
+    there = {id(node) for step in kept for one in _written(step) for node in walk(one)} | {*spent}
+    certain = {id(node) for statement in method.body for node in _certain(statement)}
     found: dict[int, list[str]] = {}
-    for statement in method.body:
-        for node in _certain(statement):
-            name = streams.get(id(node))
-            if (
-                name is not None
-                and id(node) not in there
-                and any(_place(node) < one for one in makes)
-            ):
-                step = next(one for one in kept if _place(node) < _place(_node(one)))
-                found.setdefault(id(step), []).append(name)
+    for node in sorted(each(method, ast.Call), key=_place):
+        name = streams.get(id(node))
+        if name is None or id(node) in there or not any(_place(node) < one for one in makes):
+            continue
+        if id(node) not in certain:
+            raise Refused(node, *_PERHAPS_DRAWN)
+        step = next(one for one in kept if _place(node) < _place(_node(one)))
+        found.setdefault(id(step), []).append(name)
     return {key: tuple(names) for key, names in found.items()}
 
 

@@ -10,6 +10,7 @@ import pytest
 from flax import nnx
 
 import nnx_migrate.linen as nn
+from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.model import SizeArgument
@@ -112,6 +113,32 @@ def test_what_is_not_given_is_measured_by_its_name(fields: Any, wide: int) -> No
     assert shapes["nodes"]["kernel"] == (3, 3)
     assert shapes["mix"]["kernel"] == (6, wide)
     assert shapes["head"]["Dense_0"]["kernel"] == (2 * wide, 2)
+
+
+class Twice(nnx.Module):
+    """Only inputs as wide as its own output fit, and its constructor says so."""
+
+    def __init__(self, width: int, *, x_shape: tuple[int, ...], rngs: nnx.Rngs):
+        self.Dense_0 = nnx.Linear(x_shape[-1], width, rngs=rngs)
+        nnm.abstractly(lambda x: self.Dense_0(self.Dense_0(x)), nnm.abstract_array(x_shape))
+
+    def __call__(self, x):
+        return self.Dense_0(self.Dense_0(x))
+
+
+class Around(nnx.Module):
+    def __init__(self, width: int, *, twice_x_shape: tuple[int, ...], rngs: nnx.Rngs):
+        self.Dense_0 = nnx.Linear(7, width, rngs=rngs)
+        self.twice = Twice(width, x_shape=twice_x_shape, rngs=rngs)
+
+    def __call__(self, x):
+        return self.twice(self.Dense_0(x))
+
+
+@pytest.mark.parametrize("width", [4, 36])
+def test_a_width_that_alone_fits_is_found_among_the_arguments(width: int) -> None:
+    params = nn.lazy(Around)(width).init(KEY, jnp.ones((3, 7)))["params"]
+    assert params["twice"]["Dense_0"]["kernel"].shape == (width, width)
 
 
 class Pair(nnx.Module):
