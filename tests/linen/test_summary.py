@@ -13,6 +13,7 @@ import pytest
 from flax import linen, struct
 from flax.linen import summary as theirs
 
+import nnx_migrate.linen as nn
 from nnx_migrate.linen import summary
 
 PLAIN = {"force_terminal": False, "no_color": True, "width": 10_000}
@@ -155,3 +156,14 @@ def test_sizes_are_told_in_the_largest_fitting_unit(number: int, text: str) -> N
 )
 def test_inputs_are_shown_as_linen_shows_them(args: Any, kwargs: Any) -> None:
     assert summary._process_inputs(args, kwargs) == theirs._process_inputs(args, kwargs)
+
+
+@pytest.mark.parametrize("kind", [linen, nn])
+def test_a_copy_that_no_module_owns_has_no_row(kind: Any) -> None:
+    class Net(kind.Module):  # type: ignore[misc]
+        @kind.compact
+        def __call__(self, x: Any) -> Any:
+            return kind.Dense(2).clone()(x)
+
+    with pytest.raises(AssertionError):
+        Net().tabulate(jax.random.key(0), jnp.ones((1, 2)))

@@ -252,6 +252,8 @@ class Lifecycle:
     ) -> Any:
         infos = context.call_info_stack
         watched = bool(infos) and not is_setup
+        # As Linen's tabulate: a copy that no module owns runs elsewhere, but has no row.
+        assert not watched or self.scope is not None, f"{type(self).__name__} is bound to no module"
         index = infos[-1].get_call_index() if watched else 0
         run = functools.partial(run_interceptors, fun) if context.interceptors else fun
         label = (
