@@ -80,6 +80,7 @@ class Interpreter(ABC):
     endings: dict[str, Expr] = field(default_factory=dict)  # carried sizes in terms of fields
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
+    initial_facts: set[int] = field(default_factory=set)  # ids of conditions on the initial call
     entered: set[int] = field(default_factory=set)  # calls that led into a function of the project
     known_callees: dict[int, bool] = field(default_factory=dict)  # of calls that were followed
     item_calls: list[ast.AST] = field(default_factory=list)  # of what unknown lists hold
@@ -185,7 +186,7 @@ class Interpreter(ABC):
 
     def note(self, node: ast.expr, value: Value, frame: Frame) -> None:
         """Remember what a root expression is when it is static."""
-        if not frame.own:
+        if not frame.own or (id(node) in self.initial_facts and not self.primary):
             return
         found = static_of(value)
         expr = self.loop_names.at(found, node) if found is not None else None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.rewrite.projects import LINEN
-from tests.rewrite.running import module_of
+from tests.rewrite.running import module_of, printed_alike
 from tests.rewrite.test_forms import auto, code, reason, said
 
 HEAD = """\
@@ -294,3 +294,74 @@ def test_a_field_that_lazy_would_take_for_a_fact_makes_the_class_lazy(
 ) -> None:
     text = head("return self.late(x)").replace("    deep: bool = True", f"    {field}")
     assert said(auto({"m.py": text + "use(Head)\n"}))["m.Head"] == form
+
+
+OTHER_METHODS = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Nested(nn.Module):
+    # The other method calls it without the flag: that says nothing of the initial call.
+    kind: str = "dense"
+
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        if train:
+            if self.kind == "dense":
+                x = nn.Dense(4)(x)
+            elif self.kind == "norm":
+                x = nn.LayerNorm()(x)
+        return x
+
+    def flipped(self, x):
+        return -self(x)
+
+
+class Ternary(nn.Module):
+    kind: str = "dense"
+
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        if self.kind == "dense":
+            x = nn.Dense(4)(x) if train else x
+        return nn.LayerNorm()(x)
+
+    def flipped(self, x):
+        return -self(x, train=False)
+
+
+class InSetup(nn.Module):
+    kind: str = "dense"
+
+    def setup(self):
+        self.first, self.second = nn.Dense(4), nn.LayerNorm()
+
+    def __call__(self, x, train: bool = False):
+        if train:
+            if self.kind == "dense":
+                x = self.first(x)
+        return self.second(x)
+
+    def flipped(self, x):
+        return -self(x)
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return Nested()(Ternary()(x))
+
+
+def main():
+    for model in (Nested(), Nested("norm"), Ternary(), Ternary("norm"), InSetup()):
+        for train in (False, True):
+            print(jax.tree.map(jnp.shape, model.init(jax.random.key(0), jnp.ones((2, 4)), train)))
+    print(jax.tree.map(jnp.shape, Net().init(jax.random.key(0), jnp.ones((2, 4)))))
+"""
+
+
+def test_what_other_methods_pass_is_not_what_the_initial_call_has() -> None:
+    forms = printed_alike(OTHER_METHODS)
+    assert forms["m.Nested"] == forms["m.Ternary"] == forms["m.Net"] == "explicit"

@@ -43,6 +43,8 @@ def truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Expr
     noted = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp) or is_told(test)
     if isinstance(test, Expr) and noted:
         interpreter.note(node, Static(test), frame)
+    if is_told(test) and interpreter.primary:
+        interpreter.initial_facts.add(id(node))
     return test
 
 

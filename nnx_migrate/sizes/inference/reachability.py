@@ -26,9 +26,9 @@ def reached(uses: list[Use]) -> str | None:
 
     Conditions that ``__init__`` cannot evaluate, over sizes or the variables of loops, are left out.
     """
-    if any(None in use.conditions for use in uses):
+    if any(one is None or one.names for use in uses for one in use.conditions):
         return None
-    kept = [[one for one in use.conditions if one is not None and not one.names] for use in uses]
+    kept = [[one for one in use.conditions if one is not None] for use in uses]
     return text_of(simplest([(*dict.fromkeys(one),) for one in kept]))
 
 
