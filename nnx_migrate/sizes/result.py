@@ -89,6 +89,11 @@ class Origin:
     note: str = ""
 
 
+# What a person is to look at, since nothing in sight shows that Linen's init makes what is built.
+UNSEEN = "no call seen here reaches it, and it is built as well"
+ONE_OF_SEVERAL = "one of several submodules is taken here: what no call reaches is built as well"
+
+
 @dataclass(frozen=True)
 class Untold:
     """A submodule of ``setup`` of which the constructor cannot tell whether Linen's init reaches it.

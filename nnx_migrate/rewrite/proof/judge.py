@@ -12,9 +12,12 @@ from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.lazily import lazy_doubts
+from nnx_migrate.sizes.result import ONE_OF_SEVERAL, UNSEEN
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
+
+_UNPROVEN = (UNSEEN, ONE_OF_SEVERAL)  # that Linen's init makes it, too
 
 
 def judge(
@@ -44,7 +47,7 @@ def _uses(loaded: Loaded, attempt: Attempt) -> Iterator[Doubt]:
 
 
 def _left(books: ledger.Ledger, result: RewriteResult) -> Iterator[Doubt]:
-    """References, calls and findings that an explicit attempt leaves."""
+    """References, calls and findings that an explicit attempt leaves, and what it builds unproven."""
     entries = [*books.reference_entries, *books.call_site_entries, *books.handle_entries]
     for entry in entries:
         if entry.outcome is Outcome.REFUSED and not is_of_arrays(entry.place.symbol):
@@ -56,7 +59,10 @@ def _left(books: ledger.Ledger, result: RewriteResult) -> Iterator[Doubt]:
         if is_of_arrays(entry.place.symbol)
     }
     for one in result.findings:
-        if one.outcome is Outcome.REFUSED and (one.path, one.line, one.column) not in harmless:
+        is_left = one.outcome is Outcome.REFUSED
+        if one.message in _UNPROVEN or (
+            is_left and (one.path, one.line, one.column) not in harmless
+        ):
             yield Doubt(one.path, one.line, one.message)
 
 

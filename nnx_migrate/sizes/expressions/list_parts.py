@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import Instance, Repeated, Static, Submodule, Value
+from nnx_migrate.sizes.result import ONE_OF_SEVERAL
 from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
@@ -39,10 +40,7 @@ def check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
                 " in Linen",
             )
         case _ if number is not None and not _reads_rest(interpreter, node):
-            interpreter.ask(
-                node,
-                f"item {number} of a list of submodules: what no call reaches is built as well",
-            )
+            interpreter.ask(node, ONE_OF_SEVERAL)
 
 
 def check_part_elsewhere(

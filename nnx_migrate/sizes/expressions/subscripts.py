@@ -38,6 +38,7 @@ from nnx_migrate.sizes.expressions.list_parts import (
 )
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.instance_attributes import VARIABLES
+from nnx_migrate.sizes.result import ONE_OF_SEVERAL
 from nnx_migrate.sizes.statics import static_of
 
 if TYPE_CHECKING:
@@ -158,8 +159,7 @@ def _note_choice(
     several = sum(isinstance(one, Submodule | Instance) for one in items) > 1
     names = key.expr.names if isinstance(key, Static) else frozenset()
     if several and frame.own and not names & interpreter.loop_names.loops.keys():
-        text = "one of several submodules is taken here: what no call reaches is built as well"
-        interpreter.ask(index, text)
+        interpreter.ask(index, ONE_OF_SEVERAL)
 
 
 def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value) -> None:

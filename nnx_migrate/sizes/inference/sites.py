@@ -38,7 +38,7 @@ from nnx_migrate.sizes.inference.reachability import (
 from nnx_migrate.sizes.inference.records import with_evidence
 from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.interpreter import out_variable, spellable
-from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
+from nnx_migrate.sizes.result import SCOPE_NAME, UNSEEN, Site, SiteKind
 from nnx_migrate.source.walking import walk
 
 
@@ -223,9 +223,7 @@ def _unseen(analysis: ClassAnalysis, module: Submodule) -> dict[str, str]:
     applied = id(module.call) in analysis.interpreter.applied
     if needs and not applied:
         assert module.call is not None
-        analysis.interpreter.ask(
-            module.call, "no call seen here reaches it, and it is built as well"
-        )
+        analysis.interpreter.ask(module.call, UNSEEN)
     return {"in_features": _text(analysis, module, "in_features", None, applied)} if needs else {}
 
 

@@ -10,7 +10,6 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
     Expression,
     attribute,
-    conjunction,
     dotted,
     expression,
     negation,
@@ -87,7 +86,6 @@ class Emitter:
     carried: Mapping[int, tuple[LoopCarry, ...]]
     receiver: str
     temporaries: Mapping[int, str] = field(default_factory=dict)
-    hoisted: Collection[int] = ()  # items that need the condition sizes found for them
     parameters: Collection[str] = ()  # fields that are parameters, as they come
     told: Collection[int] = ()  # conditions that hold where Linen's initial call meets them
     draws: Mapping[int, Sequence[str]] = field(default_factory=dict)  # before steps, by their id
@@ -138,14 +136,10 @@ class Emitter:
         value = self.builder(item, self.renderer)
         # Under a condition on fields Linen certainly calls it: a size left out is an error then.
         sized = None if reached or self.certain else self.builder.guard(item, value)
-        if id(item.call) not in self.hoisted:
-            reached = None
-        conditions = [expression(reached)] if reached else []
-        conditions += [sized] if sized is not None else []
-        if not conditions:
+        if sized is None:
             return self._built(item, value, indent)
         inner = self._built(item, value, self._deeper(indent))
-        return [when(conjunction(conditions), inner, unit=self._unit)]
+        return [when(sized, inner, unit=self._unit)]
 
     def _check_unbuilt(self, item: Item) -> None:
         """What is not built takes no number from the run-time counter, and Linen gives it one."""

@@ -48,7 +48,6 @@ class Slicer:
     operands: Mapping[int, Sequence[ast.AST]]
     taint: Taint
     values: set[int] = field(default_factory=set)  # items whose value __init__ reads again
-    hoisted: set[int] = field(default_factory=set)  # items built whatever the call's condition
     shapes: Shapes | None = None  # of call parameters that __init__ may read
     fixed: Replaced = field(default_factory=dict)  # ``replaced`` without the shapes
     entered: set[str] = field(default_factory=set)  # those whose shape it does read
@@ -183,7 +182,7 @@ class Slicer:
     ) -> Sequence[Step]:
         """A condition on the call: only what has no variables may be built regardless of it."""
         for item in inside:
-            if not item.free_of_variables and not (item.site and item.site.reached):
+            if not item.free_of_variables:
                 raise Refused(
                     item.call,
                     f"it is built only under a condition on {cause!r}, known in the call alone",
@@ -198,7 +197,6 @@ class Slicer:
                 f"make {cause!r} a field, or build everything before returning",
                 RULE,
             )
-        self.hoisted |= {id(item.call) for item in inside}
         steps = [one for one in (*step.body, *step.orelse) if not isinstance(one, Exit)]
         return self._block(steps, live, later=later)
 

@@ -44,7 +44,7 @@ def with_updates(
     """
     updates = _initial_updates(steps, items, taint, replaced)
     updates -= frozenset().union(*(one for one in together if not one <= updates))
-    longer = replace(slicer, values=set(), hoisted=set(), entered=set(), updates=updates)
+    longer = replace(slicer, values=set(), entered=set(), updates=updates)
     try:
         more = longer.run(steps) if updates else ()
     except Refused:  # what an update reads is only known in the call

@@ -71,7 +71,6 @@ class InitText:
             method.sizes.carried,
             method.receiver,
             temporaries,
-            self.slicer.hoisted,
             method.parameters,
             method.sizes.facts,
             draws=draws,

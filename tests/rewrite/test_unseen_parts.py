@@ -1,0 +1,59 @@
+"""What no call in sight surely reaches: Linen's init may leave it out, so ``auto`` keeps the class lazy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.projects import LINEN
+from tests.rewrite.running import printed_alike
+from tests.rewrite.test_forms import auto, reason, said
+
+MAIN = """
+
+def main():
+    import jax
+    import jax.numpy as jnp
+
+    for flag in (True, False):
+        variables = Net(flag).init(jax.random.key(0), jnp.ones((2, 4)))
+        print(jax.tree.map(jnp.shape, variables))
+"""
+
+
+def net(body: str) -> str:
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    head = "class Net(nn.Module):\n    flag: bool = True\n\n    @nn.compact\n"
+    return f"{LINEN}{head}    def __call__(self, x):\n{lines}        return x\n"
+
+
+UNSEEN = {
+    "one of two, by a flag": "layers = (nn.Dense(4), nn.LayerNorm())\nx = layers[self.flag](x)",
+    "the first of two": "one, two = nn.Dense(4), nn.LayerNorm()\n"
+    "for layer, scale in zip([one, two], (1.0,)):\n    x = layer(x) * scale",
+    "one of a dict, by a key": "layers = {True: nn.Dense(4), False: nn.LayerNorm()}\n"
+    "x = layers[self.flag](x)",
+}
+
+
+@pytest.mark.parametrize("body", UNSEEN.values(), ids=UNSEEN)
+def test_a_part_that_no_call_surely_reaches_keeps_its_class_lazy(body: str) -> None:
+    assert printed_alike(net(body) + MAIN) == {"m.Net": "lazy"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "layers = (nn.Dense(4), nn.LayerNorm())\nx = layers[1](layers[0](x))",
+        "for layer in (nn.Dense(4), nn.LayerNorm()):\n    x = layer(x)",
+        "x = nn.Dense(4)(x) if self.flag else nn.LayerNorm()(x)",
+    ],
+)
+def test_parts_that_are_all_called_are_explicit(body: str) -> None:
+    assert printed_alike(net(body) + MAIN) == {"m.Net": "explicit"}
+
+
+def test_the_reason_names_the_place() -> None:
+    result = auto({"m.py": net(UNSEEN["one of two, by a flag"])})
+    assert said(result) == {"m.Net": "lazy"}
+    assert reason(result, "m.Net").startswith("not proven: m.py:")
+    assert "one of several submodules is taken here" in reason(result, "m.Net")
