@@ -6,6 +6,7 @@ import ast
 
 from nnx_migrate.model import Outcome
 from tests.rewrite.projects import LINEN, rewrite
+from tests.rewrite.running import printed_alike
 
 BLOCK = (
     "class Block(nn.Module):\n    features: int\n    scale: float = 1.0\n\n"
@@ -45,3 +46,49 @@ def test_a_class_that_builds_another_by_position_passes_the_size_on() -> None:
 
 def test_code_outside_of_classes_passes_it_on() -> None:
     assert "model = lazy(Block)(4, 0.25)\n" in files()["callers.py"]
+
+
+CONDITIONAL = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Tower(nn.Module):
+    deep: bool = False
+    sizes: tuple[int, ...] = (5, 4)
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.RNN(nn.MGUCell(4))(x[None])[0]
+        if self.deep:
+            *hidden, last = self.sizes
+            for size in hidden:
+                x = nn.tanh(nn.Dense(size)(x))
+            x = nn.Dense(last)(x)
+        return x
+
+
+class Net(nn.Module):
+    deep: bool = False
+
+    def setup(self):
+        self.first = nn.Dense(4)
+        self.tower = Tower(self.deep)
+
+    def __call__(self, x):
+        return self.tower(self.first(x))
+
+
+class Deep(Net):
+    deep: bool = True
+
+
+def main():
+    for model in (Net(), Net(True), Deep(), Deep(False), Tower(True, (3,))):
+        print(jax.tree.map(jnp.shape, model.init(jax.random.key(0), jnp.ones((3, 4)))))
+"""
+
+
+def test_a_size_that_a_part_needs_under_a_condition_is_asked_for_on_the_way() -> None:
+    assert printed_alike(CONDITIONAL) == dict.fromkeys(("m.Tower", "m.Net", "m.Deep"), "explicit")

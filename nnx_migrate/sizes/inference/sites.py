@@ -248,7 +248,7 @@ def _instance_sizes(
         below = argument.name in child.decisive and argument.submodule is not None
         # What the child builds where a fact holds that it is told needs its sizes.
         passed = below or told or any(is_passed(argument, use) for use in uses)
-        if size is None and argument.optional and not passed:
+        if size is None and argument.optional and not passed and argument.submodule is None:
             continue
         conditional = conditional or unsure or argument.optional
         if (

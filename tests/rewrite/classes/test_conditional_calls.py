@@ -413,3 +413,46 @@ def main():
 
 def test_a_number_given_at_run_time_counts_what_is_not_called() -> None:
     assert printed_alike(NUMBERED_AT_RUN_TIME) == {"m.Model": "lazy"}
+
+
+MEASURED = """\
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Part(nn.Module):
+    # A layer under one condition, and a size behind it that is measured.
+    flag: bool = False
+    rounds: int = 2
+    norm: Any = nn.LayerNorm
+
+    @nn.compact
+    def __call__(self, x):
+        layer = nn.Dense(4)
+        if x.shape[0] > 1 and self.flag:
+            for _ in range(1, self.rounds):
+                x = layer(x)
+        if x.ndim == 2:
+            x = x + self.norm(name="scale")(nn.Dense(4)(x))
+        return x
+
+
+class Net(nn.Module):
+    flag: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        return Part(self.flag)(x)
+
+
+def main():
+    for flag in (False, True):
+        print(jax.tree.map(jnp.shape, Net(flag).init(jax.random.key(0), jnp.ones((3, 4)))))
+"""
+
+
+def test_a_layer_that_is_not_built_is_read_again_as_none() -> None:
+    assert printed_alike(MEASURED) == {"m.Part": "explicit", "m.Net": "explicit"}

@@ -96,7 +96,11 @@ class InitText:
         edits |= dict.fromkeys(survey.moves.late_values, dotted("None"))
         edits |= {key: not_here(item) for key, item in survey.items.items() if item.is_in_scope}
         for key, name in survey.names.items():
-            edits[key] = _read_again(survey.items[key], name, temporaries.get(key), method.receiver)
+            edits[key] = (
+                _perhaps(name, method.receiver)
+                if key in survey.guarded
+                else _read_again(survey.items[key], name, temporaries.get(key), method.receiver)
+            )
         return edits | index_edits(survey.indexes, edits)
 
     def _temporaries(self) -> dict[int, str]:
@@ -165,6 +169,8 @@ class CallText:
 
     def _used(self, item: Item, name: Name) -> Make:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
+        if id(item.call) in self.survey.guarded and item.kind is not ItemKind.PARAM:
+            return _perhaps(name, receiver)
         view = self.survey.moves.views.get(id(item.call))
         late = self.survey.moves.late.get(id(item.call), {})
 
@@ -172,9 +178,6 @@ class CallText:
             found = reference(name, receiver, renderer)
             if item.kind is ItemKind.PARAM:
                 return contents(found)
-            if id(item.call) in self.survey.guarded:  # it is not there where nothing calls it
-                assert name.literal is not None
-                return call("getattr", dotted(receiver), string(name.literal, '"'), dotted("None"))
             if late:
                 remarks.imports.add("nnm")
                 fields = [renderer.argument(one, key) for key, one in late.items()]
@@ -196,6 +199,13 @@ def inline_edits(method: CompactMethod, moves: Moves) -> Edits:
         if is_inline(item):
             edits[key] = lambda renderer, one=item: builder(one, renderer)  # type: ignore[misc]
     return edits
+
+
+def _perhaps(name: Name, receiver: str) -> Make:
+    """What is not there where nothing calls it."""
+    assert name.literal is not None
+    attribute = string(name.literal, '"')
+    return lambda _: call("getattr", dotted(receiver), attribute, dotted("None"))
 
 
 def _read_again(item: Item, name: Name, temporary: str | None, receiver: str) -> Make:
