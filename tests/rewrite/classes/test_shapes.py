@@ -60,6 +60,18 @@ AT_LEAST = module(
     "flat = jnp.ravel(x) if self.n else x\n"
     'return self.param("w", nn.initializers.normal(), (jnp.ndim(flat), *flat.shape[1:])) + x[0, 0, 0]'
 )
+# What a list or dict gains and loses on the way; what these calls give (None, a size) says nothing of it.
+GATHERED = module(
+    "shape, sizes = [], {}\n"
+    "for axis in tuple(range(x.ndim))[-self.n + 1 :]:\n"
+    "    shape.append(x.shape[axis])\n"
+    "    sizes.update({f'b{axis}': x.shape[axis]})\n"
+    "for name, size in sizes.items():\n"
+    "    x = x + self.param(name, nn.initializers.normal(), (size, 1)).mean()\n"
+    "last = shape.pop()\n"
+    'w = self.param("w", nn.initializers.normal(), (last, *shape))\n'
+    "return x.mean() * w"
+)
 
 # As many parameters as an axis says of what a submodule returns.
 DEPTH = (
@@ -117,6 +129,7 @@ def rewritten(source: str) -> str:
         WIDENED,
         OF_LENGTHS,
         AT_LEAST,
+        GATHERED,
         AFTER_A_LAYER,
         AFTER_A_HELD_LAYER,
         AFTER_AN_UNPACKED_LAYER,

@@ -10,6 +10,7 @@ from nnx_migrate.rewrite.classes.compact.late import parameters_of
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.naming import Count
+from nnx_migrate.rewrite.classes.reading.changes import changed_names
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import ClassSizes
@@ -75,6 +76,13 @@ class CompactMethod:
 
     def static_texts(self) -> dict[int, str]:
         """Nodes with another text in ``__init__``, by id."""
-        inside = {id(node) for node in walk(self.method)}
+        inside = {id(node) for node in walk(self.method)} - _changing(self.method)
         texts = {key: text for key, text in self.sizes.dims.items() if key in inside}
         return texts | {key: text for key, text in self.static.items() if key in inside}
+
+
+def _changing(method: ast.FunctionDef) -> set[int]:
+    """Ids of expressions that change a local, whatever they give: ``shape.append(x.shape[axis])`` gives None."""
+    if not changed_names(method):
+        return set()
+    return {id(one) for one in walk(method) if isinstance(one, ast.expr) and changed_names(one)}
