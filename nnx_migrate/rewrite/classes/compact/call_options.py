@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.constructs import layer_of
@@ -11,14 +11,17 @@ from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.calls import with_arguments
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.rewrite.classes.compact.late import bound_again
+from nnx_migrate.rewrite.classes.compact.views import may_set
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
-from nnx_migrate.rewrite.classes.fields.late import late_arguments
+from nnx_migrate.rewrite.classes.fields.late import call_fields, late_arguments
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.modules import Parents
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "call-time-argument"
 
@@ -60,38 +63,58 @@ def moves_of(
     moves = Moves()
     uses = _Uses(method)
     for item in items.values():
-        symbol = item.site.symbol if item.site is not None else None
-        movable = _movable(symbol)
         tainted = taint.at.get(id(item.call), frozenset())
-        for keyword in _given(item.call, symbol):
-            if keyword.arg in movable and tainted_name(keyword.value, tainted, replaced):
-                moves.values.add(id(keyword.value))
-                for call in uses.calls_of(item.call):
-                    moves.calls.setdefault(id(call), []).append(keyword)
+        symbol = item.site.symbol if item.site is not None else None
+        movable = _movable(project, scope, symbol, item.call.func, context)
+        given = _given(item.call, symbol)
+        moving = _moving(given, movable, tainted, replaced)
+        if moving and (layer_of(symbol) or not uses.fault(item.call, moving, item.call)):
+            uses.move(item.call, moving, item.call, moves)
         late = late_arguments(project, item, context, tainted, replaced)
+        late = {name: one for name, one in late.items() if id(one) not in moves.values}
         if late:
             moves.late[id(item.call)] = late
             moves.values |= {id(value) for value in late.values()}
     everything = frozenset(_parameters(method))
     for node in walk(method):
         if isinstance(node, ast.Call) and _is_partial(project, scope, node):
-            _move_partial(project, scope, node, uses, items, everything, replaced, moves)
+            symbol = project.resolve(node.args[0], scope)
+            movable = _movable(project, scope, symbol, node.args[0], context)
+            moving = _moving(node.keywords, movable, everything, replaced)
+            if moving:
+                is_layer = layer_of(symbol) is not None
+                _move_partial(project, node, moving, uses, items, moves, is_layer=is_layer)
     return moves
+
+
+def _moving(
+    given: Iterable[ast.keyword], movable: Collection[str], tainted: frozenset[str], known: Replaced
+) -> list[ast.keyword]:
+    """Those of the keywords that depend on the call and that a call takes, too."""
+    return [one for one in given if one.arg in movable and tainted_name(one.value, tainted, known)]
 
 
 def _given(call: ast.Call, symbol: str | None) -> list[ast.keyword]:
     """The keywords of a constructor call, and a movable last positional argument as one."""
     layer, count = layer_of(symbol), len(call.args)
     name = layer.fields[count - 1] if layer and 0 < count <= len(layer.fields) else ""
-    if name in _movable(symbol) and not isinstance(call.args[-1], ast.Starred):
+    if layer and name in layer.at_call and not isinstance(call.args[-1], ast.Starred):
         return [*call.keywords, ast.keyword(name, call.args[-1])]
     return call.keywords
 
 
-def _movable(symbol: str | None) -> tuple[str, ...]:
-    """Fields of a layer that its call takes too."""
+def _movable(
+    project: Project, scope: Scope, symbol: str | None, name: ast.expr, context: ConversionContext
+) -> Collection[str]:
+    """Fields of a layer, or of a class that is called by its own name, that its call takes too."""
     layer = layer_of(symbol)
-    return () if layer is None else layer.at_call
+    if layer is not None:
+        return layer.at_call
+    cls = project.linen.get(symbol or "")
+    if cls is None or cls.name not in context.converted or project.resolve(name, scope) != symbol:
+        return ()
+    told = {one.argument for one in context.new_arguments.get(cls.name, ()) if one.fact}
+    return call_fields(project, cls) - told
 
 
 def _parameters(method: ast.FunctionDef) -> list[str]:
@@ -106,46 +129,70 @@ def _is_partial(project: Project, scope: Scope, node: ast.Call) -> bool:
 
 def _move_partial(
     project: Project,
-    scope: Scope,
     node: ast.Call,
+    moving: list[ast.keyword],
     uses: _Uses,
     items: Mapping[int, Item],
-    tainted: frozenset[str],
-    replaced: Replaced,
     moves: Moves,
+    *,
+    is_layer: bool,
 ) -> None:
-    movable = _movable(project.resolve(node.args[0], scope))
-    moving = [
-        keyword
-        for keyword in node.keywords
-        if keyword.arg in movable and tainted_name(keyword.value, tainted, replaced)
-    ]
+    """Move keywords of a partial to the calls of what is built with it, or of what is handed it."""
     name = uses.bound_to(node)
-    if not moving or name is None:
+    if name is None:
         return
-    moves.partials[id(node)] = node
-    moves.values |= {id(keyword.value) for keyword in moving}
+    built, handed, seen = [], [], set()
     for item in items.values():
-        site = item.site
+        site, function = item.site, item.call.func
         if site is None:
             continue
         if item.is_in_scope and _names(item.call, name):
-            raise Refused(
+            raise _refusal(
                 item.call,
                 "a function outside the class builds from an argument that depends on the call",
-                "pass the argument where the layer is called",
-                RULE,
             )
-        function = item.call.func
         if site.kind is SiteKind.FACTORY and isinstance(function, ast.Name) and function.id == name:
-            for call in uses.calls_of(item.call):
-                moves.calls.setdefault(id(call), []).extend(moving)
-        elif any(_names(one, name) for one in (*item.call.args, *item.call.keywords)):
-            moves.views.setdefault(id(item.call), []).extend(moving)
+            built.append(item.call)
+            seen.add(id(function))
+        elif inside := {id(one) for part in _arguments(item.call) for one in _names(part, name)}:
+            handed.append(item)
+            seen |= inside
+    if any(id(one) not in seen for one in uses.loads.get(name, [])):
+        raise _refusal(
+            node, "a partial with an argument that depends on the call is not just called"
+        )
+    if handed and not is_layer:
+        return  # a view sets flags of layers alone
+    for one in handed:
+        symbol = one.site.symbol if one.site is not None else None
+        if may_set(project, symbol, one.call, frozenset(str(flag.arg) for flag in moving)):
+            raise _refusal(
+                one.call, "what it is handed sets a flag that other layers in it may set, too"
+            )
+        moves.views.setdefault(id(one.call), []).extend(moving)
+    if handed and (reason := uses.rebound(moving, node)):
+        raise _refusal(node, reason)
+    moves.partials[id(node)] = node
+    moves.values |= {id(keyword.value) for keyword in moving}
+    for call in built:
+        own = {one.arg for one in call.keywords}
+        if None in own:
+            raise _refusal(
+                call, "the arguments that are unpacked here may give what a partial does"
+            )
+        uses.move(call, [one for one in moving if one.arg not in own], node, moves)
 
 
-def _names(node: ast.AST, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in walk(node))
+def _arguments(call: ast.Call) -> list[ast.AST]:
+    return [*call.args, *call.keywords]
+
+
+def _refusal(node: ast.AST, reason: str) -> Refused:
+    return Refused(node, reason, "pass the argument where the layer is called", RULE)
+
+
+def _names(node: ast.AST, name: str) -> list[ast.Name]:
+    return [one for one in each(node, ast.Name) if one.id == name]
 
 
 class _Uses:
@@ -153,6 +200,7 @@ class _Uses:
 
     def __init__(self, method: ast.FunctionDef) -> None:
         self.parents = Parents(method)
+        self.bound_again = bound_again(method)
         self.bindings: dict[str, list[ast.AST]] = {}
         self.loads: dict[str, list[ast.Name]] = {}
         for node in walk(method):
@@ -168,30 +216,48 @@ class _Uses:
             case _:
                 return None
 
-    def calls_of(self, constructor: ast.Call) -> list[ast.Call]:
-        """The calls of the built module.
+    def move(
+        self, constructor: ast.Call, moving: list[ast.keyword], given: ast.Call, moves: Moves
+    ) -> None:
+        """Move keywords of ``given`` to the calls of what ``constructor`` builds.
 
         Raises:
-          Refused: it is used otherwise than by calling it.
+          Refused: it is not just called, or a call would not get the same.
         """
+        reason = self.fault(constructor, moving, given)
+        if reason:
+            raise _refusal(constructor, reason)
+        moves.values |= {id(one.value) for one in moving}
+        for call in self._calls_of(constructor):
+            moves.calls.setdefault(id(call), []).extend(moving)
+
+    def fault(self, constructor: ast.Call, moving: list[ast.keyword], given: ast.Call) -> str:
+        """Why keywords cannot move to the calls; "" where they can."""
+        calls = self._calls_of(constructor)
+        if not calls:
+            return "a constructor argument depends on the call, and the layer is not just called"
+        names = {None, *(one.arg for one in moving)}
+        if any(names & {one.arg for one in call.keywords} for call in calls):
+            return "a call may give what the constructor is given, too"
+        return self.rebound(moving, given) if calls != [self.parents.of(given)] else ""
+
+    def _calls_of(self, constructor: ast.Call) -> list[ast.Call]:
+        """The calls of the built module; none where it is used otherwise."""
         parent = self.parents.of(constructor)
         if isinstance(parent, ast.Call) and parent.func is constructor:
             return [parent]
         name = self.bound_to(constructor)
-        if name is not None:
-            loads = self.loads.get(name, [])
-            calls = [self.parents.of(load) for load in loads]
-            if all(
-                isinstance(call, ast.Call) and call.func is load
-                for call, load in zip(calls, loads, strict=True)
-            ):
-                return [call for call in calls if isinstance(call, ast.Call)]
-        raise Refused(
-            constructor,
-            "a constructor argument depends on the call, and the layer is not just called",
-            "pass the argument where the layer is called",
-            RULE,
-        )
+        loads = self.loads.get(name, []) if name is not None else []
+        calls = [(self.parents.of(load), load) for load in loads]
+        found = [one for one, load in calls if isinstance(one, ast.Call) and one.func is load]
+        return found if len(found) == len(loads) else []
+
+    def rebound(self, moving: Iterable[ast.keyword], given: ast.Call) -> str:
+        """Why values of keywords may be others where a built layer is called; "" where they are not."""
+        for name in sorted(name for one in moving for name in free_names(one.value)):
+            if self.bound_again.get(name, (0, 0)) > (given.lineno, given.col_offset):
+                return f"it reads {name!r}, which is bound again before the layer is called"
+        return ""
 
 
 def with_keywords(call: ast.Call, keywords: list[ast.keyword]) -> Callable[[Renderer], Expression]:

@@ -103,13 +103,13 @@ def refuse_late_reads(method: ast.FunctionDef, items: Mapping[int, Item]) -> Non
       Refused: its value in ``__init__`` may not be its value in the call.
     """
     functions = {one.name: one for one in each(method, ast.FunctionDef) if one is not method}
-    bound = dict(_bound(method))
+    bound = bound_again(method)
     for item in items.values():
         if item.kind is not ItemKind.SITE:
             continue  # an initialiser runs at once, here and in __init__
         for function in _functions(item.call, functions):
             for name in sorted(free_names(function) & bound.keys()):
-                if bound[name] > item.call.lineno:
+                if bound[name] > _place(item):
                     raise Refused(
                         item.call,
                         f"a function among its arguments reads {name!r}, which is bound again later",
@@ -130,16 +130,16 @@ def _functions(
                 yield functions[node.id]
 
 
-def _bound(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
-    """Every local name with the last line that binds it; names that are bound once are left out."""
-    lines: dict[str, list[int]] = {}
+def bound_again(method: ast.FunctionDef) -> dict[str, tuple[int, int]]:
+    """Every local name with the last place that binds it; names that are bound once are left out."""
+    found: dict[str, list[tuple[int, int]]] = {}
     for node in walk(method):
         parts: list[ast.AST] = [node.target] if isinstance(node, ast.For) else []
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
             parts.append(node)
         for name in (name for one in parts for name in bound_names(one)):
-            lines.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
+            found.setdefault(name, []).append((node.lineno, node.col_offset))  # type: ignore[attr-defined]
     parameters = {one.arg for one in each(method.args, ast.arg)}
-    for name, places in lines.items():
-        if len(places) > 1 or name in parameters:
-            yield name, max(places)
+    return {
+        name: max(places) for name, places in found.items() if len(places) > 1 or name in parameters
+    }

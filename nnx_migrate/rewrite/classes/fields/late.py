@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, tainted_name
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset[str]:
@@ -84,3 +86,59 @@ def _given(call: ast.Call, child: ClassInfo) -> dict[str, ast.expr]:
     positional = [one.name for one in child.fields if not one.keyword_only]
     given = dict(zip(positional, call.args, strict=False))
     return given | {one.arg: one.value for one in call.keywords if one.arg is not None}
+
+
+# ---- fields that the call takes, too: ``nn.merge_param("train", self.train, train)``, as Linen's own layers do
+
+_COPIES = frozenset({"__dict__", "clone", "copy"})  # with all fields
+
+
+def call_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
+    """The fields of which a class reads nothing but what ``nn.merge_param`` makes of each and its namesake.
+
+    To give the one is to give the other: ``Norm(train=train)(x)`` is ``Norm()(x, train=train)``.
+    """
+    method = cls.methods.get("__call__")
+    plain = method is not None and project.decorators(cls, method) in ((), ("flax.linen.compact",))
+    if method is None or not plain or len(cls.mro) > 1 or "__post_init__" in cls.methods:
+        return frozenset()
+    nodes = [node for one in cls.methods.values() for node in walk(one)]
+    read = [one.attr for one in nodes if isinstance(one, ast.Attribute) and is_self(one.value)]
+    whole = sum(isinstance(one, ast.Name) and one.id == "self" for one in nodes)
+    if whole != len(read) or _COPIES & {*read}:
+        return frozenset()
+    optional = {one.name for one in cls.fields if _is_none(one.default)}
+    keywords = {one.arg for one in (*method.args.args, *method.args.kwonlyargs)}
+    defaults = defaults_of(method.args)
+    merged = _merged(project, cls, method)
+    names = merged & optional & {one for one in keywords if _is_none(defaults.get(one))}
+    return frozenset(one for one in names if read.count(one) == 1)
+
+
+def _merged(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> set[str]:
+    """Names that a method reads and binds first in ``train = nn.merge_param("train", self.train, train)``."""
+    scope = cls.scope.enter(method)
+    seen: set[str] = set()
+    found: set[str] = set()
+    for statement in method.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(
+                    func=function,
+                    args=[
+                        ast.Constant(),
+                        ast.Attribute(value=ast.Name(id="self"), attr=field),
+                        ast.Name(id=given),
+                    ],
+                    keywords=[],
+                ),
+            ) if name == field == given and name not in seen:
+                if project.resolve(function, scope) == "flax.linen.merge_param":
+                    found.add(name)
+        seen |= {one.id for one in each(statement, ast.Name)}
+    return found
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
