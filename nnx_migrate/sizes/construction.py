@@ -137,9 +137,9 @@ def construct_through(
     options = result.options if isinstance(result, Choice) else (result,)
     modules = tuple(one for one in options if isinstance(one, Submodule | Instance))
     names = {class_name(one) for one in modules}
-    if not modules or len(modules) != len(options) or len(names) > 1:
-        return Unknown("the function builds several classes", made_by=ast.unparse(node.func))
-    name, owner = names.pop(), _owner(interpreter, frame)
+    if not modules or len(modules) != len(options):
+        return Unknown("the function builds what is not known", made_by=ast.unparse(node.func))
+    name, owner = names.pop() if len(names) == 1 else "", _owner(interpreter, frame)
     layer = Submodule("", {}, node, owner, factory=True, options=modules, class_name=name)
     return _built(interpreter, layer)
 

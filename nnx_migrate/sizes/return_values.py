@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.constructs import layer_of
+from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -32,7 +33,7 @@ def returned_modules(
     nodes = [one for statement in node.body for one in walk(statement)]
     if any(isinstance(one, ast.Yield | ast.YieldFrom | ast.ClassDef) for one in nodes):
         return ()
-    returned = [one.value for one in nodes if isinstance(one, ast.Return)]
+    returned = [arm for one in nodes if isinstance(one, ast.Return) for arm in _arms(one.value)]
     calls: list[tuple[ast.Call, str]] = []
     for value in returned:
         if not isinstance(value, ast.Call):
@@ -47,6 +48,13 @@ def returned_modules(
     return tuple(calls) if all(id(one) in heads for one in mentions) else ()
 
 
+def _arms(value: ast.expr | None) -> list[ast.expr | None]:
+    """The values one of which is returned."""
+    if isinstance(value, ast.IfExp):
+        return [*_arms(value.body), *_arms(value.orelse)]
+    return [value]
+
+
 def is_extensible(node: ast.FunctionDef) -> bool:
     """Whether keyword-only parameters can be added, under names that mean nothing else there."""
     spec = node.args
@@ -58,7 +66,9 @@ def is_extensible(node: ast.FunctionDef) -> bool:
 
 def _leaves_placement(node: ast.FunctionDef, call: ast.Call) -> bool:
     """Whether a constructor call cannot name its submodule: that is the caller's to do."""
-    if any(isinstance(one, ast.Starred) for one in call.args):
+    spread = [one.value for one in call.args if isinstance(one, ast.Starred)]
+    own = node.args.vararg.arg if node.args.vararg is not None else None
+    if any(not is_name(one, own) for one in spread):
         return False
     for keyword in call.keywords:
         if keyword.arg in _PLACEMENT:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity import ParityCase, check
-from tests.rewrite.projects import LINEN, caller, looped, ops_reason, rewrite, run_ops
+from tests.rewrite.projects import LINEN, caller, looped, ops_reason, outcomes, rewrite, run_ops
 
 OPS = LINEN + (
     "def linear(features, bias=True):\n"
@@ -94,10 +94,76 @@ def test_other_functions_keep_their_users_linen(ops: str, user: str) -> None:
     assert "outside the class builds" in ops_reason(ops, caller("A", "ops.linear(4)(x)") + user)
 
 
-def test_a_function_that_may_build_two_kinds_of_layers_keeps_its_users_linen() -> None:
-    ops = LINEN + "def layer(n, norm):\n    if norm:\n        return nn.LayerNorm()\n"
-    found = ops_reason(ops + "    return nn.Dense(n)\n", caller("A", "ops.layer(4, x.ndim > 2)(x)"))
-    assert "ops.layer may build a submodule of a class that is not known" in found
+SCALE = """\
+class Scale(nn.Module):
+    start: float = 1.0
+
+    @nn.compact
+    def __call__(self, x):
+        return x * self.param("scale", nn.initializers.constant(self.start), (1, x.shape[-1]))
+
+
+"""
+SEVERAL = LINEN + (
+    SCALE + "def norm(kind, *args, **kwargs):\n"
+    "    if kind == 'scale':\n"
+    "        return Scale(*args, **kwargs)\n"
+    "    elif kind == 'layer':\n"
+    "        return nn.LayerNorm(*args, **kwargs)\n"
+    "    raise ValueError(kind)\n\n\n"
+    "def linear(kind, n):\n"
+    "    return nn.Conv(n, (1,)) if kind == 'layer' else nn.Dense(n)\n\n\n"
+)
+SEVERAL_USED = SEVERAL + (
+    "class M(nn.Module):\n    kind: str\n    early: bool = True\n\n"
+    "    @nn.compact\n    def __call__(self, x):\n"
+    "        if self.early:\n"
+    "            x = norm(self.kind, 2.0)(x)\n"
+    "        for kind in ('scale', self.kind, 'layer'):\n"
+    "            x = nn.LayerNorm()(linear(self.kind, 6)(nn.Dense(5)(norm(kind)(x))))\n"
+    "        return norm('layer', name='last')(norm(self.kind)(x))\n"
+)
+
+
+def test_a_function_that_builds_one_of_several_layers_gives_each_the_size() -> None:
+    found, after = run_ops(SEVERAL, caller("A", "ops.norm('layer', 1e-3)(x)"))
+    assert found == {"ops.Scale": "rewritten", "user.A": "rewritten"}
+    assert "def norm(kind, *args, in_features=None, rngs, **kwargs):" in after["ops.py"]
+    given = "(*args, **kwargs, in_features=in_features, rngs=rngs)"
+    assert f"        return Scale{given}" in after["ops.py"]
+    assert f"        return nnm.factory.LayerNorm{given}" in after["ops.py"]
+    assert (
+        "self.LayerNorm_0 = ops.norm('layer', 1e-3, in_features=in_features, rngs=rngs)"
+        in (after["user.py"])
+    )
+
+
+@pytest.mark.parametrize("model", ["M('scale')", "M('layer')", "M('layer', early=False)"])
+def test_what_is_one_of_several_layers_has_linens_name_and_values(model: str) -> None:
+    alike(SEVERAL_USED, model)
+
+
+@pytest.mark.parametrize(
+    ("ops", "call", "reason"),
+    [
+        (SEVERAL, "ops.norm(x[0])(x)", "what is built here depends on 'x'"),
+        (SEVERAL.replace("(*args,", "(*(args or (1e-3,)),"), "ops.norm('layer')(x)", "outside"),
+        (
+            SEVERAL.replace("raise ValueError(kind)", "return len"),
+            "ops.norm('layer')(x)",
+            "outside",
+        ),
+        (
+            SEVERAL.replace("(1, x.shape[-1])", "x.shape"),
+            "ops.norm('scale')(x)",
+            "ops.norm, which builds submodules for it, builds ops.Scale, which needs more",
+        ),
+    ],
+)
+def test_several_layers_of_which_one_is_not_known_or_needs_more_keep_the_users_linen(
+    ops: str, call: str, reason: str
+) -> None:
+    assert reason in ops_reason(ops, caller("A", call))
 
 
 def test_a_layer_without_a_factory_keeps_the_users_linen() -> None:
@@ -123,17 +189,22 @@ def test_what_is_built_through_functions_computes_the_same() -> None:
         "    def __call__(self, x):\n"
         "        return self.second(self.norm(nn.relu(self.first(x))))\n"
     )
-    result = rewrite({"model.py": LINEN + body})
-    (file,) = result.files
-    assert file.code is not None
+    alike(LINEN + body, "M(4)")
+
+
+def alike(source: str, model: str) -> None:
+    """Assert that a model computes the same in both forms."""
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
-    exec(LINEN + body, before)  # noqa: S102
-    exec(file.code, after)  # noqa: S102
+    exec(source, before)  # noqa: S102
+    result = rewrite({"model.py": source})
+    assert set(outcomes(result).values()) == {"rewritten"}
+    (file,) = result.files
+    exec(file.code or "", after)  # noqa: S102
     x = np.random.default_rng(0).normal(size=(2, 5)).astype(np.float32)
     case = ParityCase(
-        linen=before["M"](4),
-        nnx=lambda rngs: after["M"](4, in_features=5, rngs=rngs),
+        linen=eval(model, before),
+        nnx=lambda rngs: eval(f"{model[:-1]}, in_features=5, rngs=rngs)", after, {"rngs": rngs}),
         inputs=(x,),
     )
     check(case).raise_if_different()
