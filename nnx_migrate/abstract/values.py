@@ -338,6 +338,13 @@ STARRED = Unknown("starred")  # among a call's arguments: any number of them by 
 SPREAD = "**"  # among a call's arguments: there may be more of them, by names that nobody knows
 
 
+def by_position(names: Sequence_[str], args: Sequence_[Value]) -> dict[str, Value]:
+    """What a call gives to parameters by their place; starred arguments may be for all that follow."""
+    count = args.index(STARRED) if STARRED in args else len(args)
+    rest = names[count:] if count < len(args) else ()
+    return {**dict(zip(names, args[:count], strict=False)), **dict.fromkeys(rest, STARRED)}
+
+
 def constant(value: ex.Const) -> Static:
     """A known plain value."""
     return Static(ex.literal(value))

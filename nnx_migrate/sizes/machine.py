@@ -29,6 +29,7 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
     as_array,
+    by_position,
     join,
     join_all,
 )
@@ -272,7 +273,7 @@ class Machine(Interpreter):
         self.set_up(instance)
         cls, node = found
         names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)][1:]
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = {**by_position(names, args), **kwargs}
         self.record(instance, {}, method, given)
         function = Function(node, cls.scope, {}, instance, cls)
         return call_function(self, function, args, kwargs)

@@ -16,6 +16,7 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     SPREAD,
+    STARRED,
     Argument,
     Class,
     Factories,
@@ -280,6 +281,7 @@ def _run_method(
     spec = node.args
     positional = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
     args = tuple(given.get(one, Argument(one)) for one in positional)
+    args = (*args, STARRED) if spec.vararg is not None else args
     keywords = [one.arg for one in spec.kwonlyargs]
     kwargs = {one: given.get(one, Argument(one)) for one in keywords}
     if spec.kwarg is not None:

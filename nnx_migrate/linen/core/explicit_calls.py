@@ -44,7 +44,8 @@ class ExplicitCalls:
         made = None
         if first:
             absent = inside.absent(nnm.abstract(make), held) if self._holds_own(held) else None
-            model = self._built(make, self._round(), absent, **self._spare(make))
+            rounds = 0 if _WHOLE in self.scope.rng_counters else self._round()
+            model = self._built(make, rounds, absent, **self._spare(make))
             made = inside.merged(nnm.variables_with(model, _bound(method, args, kwargs)), held)
             held = inside.merged(self._mutable(nnm.variables_of(model)), held)  # before the call
             self.scope.rng_counters[_WHOLE] = 1
@@ -164,8 +165,13 @@ class ExplicitCalls:
         if makes and _PARTS in counters:
             first = inside.lacks_parameters(self.abstract(), (), held)
             return sized(None if first else held), first
-        if not makes or _WHOLE in counters:
+        if not makes:
             return sized(held), False
+        if (
+            _WHOLE in counters
+        ):  # another call of it may have what the first lacked: a flag, an input
+            make = sized(held)
+            return make, inside.lacks_parameters(nnm.abstract(make), (), held)
         try:
             make = sized(held)
         except UnknownSize:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads, local_loads
+from nnx_migrate.rewrite.proof.graph import loaded_word
+from nnx_migrate.rewrite.proof.unbound import is_special
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
@@ -139,24 +142,73 @@ def asking_inside(project: Project) -> Mapping[str, list[tuple[ast.AST, str]]]:
 
 @lru_cache(maxsize=1)  # every attempt of a run asks
 def said_around_starts(project: Project) -> frozenset[str]:
-    """What is said in top-level statements that call ``init`` and say which method makes variables."""
+    """What is said in top-level statements that call ``init`` and say which method makes variables.
+
+    A function that is handed the method (``def start(model, x, **options)``) is such a call, too.
+    """
     found: set[str] = set()
+    functions: set[str] = set()  # that are handed it
+    rest: list[_Statement] = []
     for module in project.modules.values():
-        for statement in module.tree.body:
-            nodes = walk(statement)
-            if any(_starts(project, module, node) for node in nodes):
+        for one in module.tree.body:
+            nodes = walk(one)
+            starts = _starts(project, module, nodes)
+            if starts:
                 found.update(word for node in nodes for word in said(node))
+                functions |= _around(one, [node for node in starts if _is_handed(node)])
+            else:
+                rest.append((one, nodes, frozenset(map(loaded_word, nodes))))
+    while naming := [one for one in rest if not functions.isdisjoint(one[2])]:
+        rest = [one for one in rest if functions.isdisjoint(one[2])]
+        for statement, nodes, _ in naming:
+            found.update(word for node in nodes for word in said(node))
+            functions |= _around(statement, [one for one in nodes if loaded_word(one) in functions])
     return frozenset(found)
 
 
-def _starts(project: Project, module: Module, node: ast.AST) -> bool:
-    """Whether a call makes variables by another method than ``__call__``."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name), keywords=keywords) if name in _STARTS:
-            if any(one.arg in ("method", None) for one in keywords):
-                return True
-            return is_linen(project.resolve(node.func, Scope(module)))
-        case ast.Call(func=ast.Name()):
-            symbol = project.resolve(node.func, Scope(module)) or ""
-            return is_linen(symbol) and symbol.rpartition(".")[2] in _STARTS
-    return False
+_Statement: TypeAlias = tuple[ast.stmt, Sequence[ast.AST], frozenset[str | None]]
+
+
+def _around(statement: ast.stmt, nodes: Sequence[ast.AST]) -> set[str]:
+    """The functions in a statement that some of its nodes stand in, and its class."""
+    inside = {id(node) for node in nodes}
+    around = [one for one in walk(statement) if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    return {
+        one.name
+        for one in around
+        if not is_special(one.name) and any(id(node) in inside for node in walk(one))
+    }
+
+
+def _is_handed(call: ast.Call) -> bool:
+    """Whether a call says the method by what the code around it gives."""
+    return any(
+        one.arg is None or (one.arg == "method" and isinstance(one.value, ast.Name | ast.Call))
+        for one in call.keywords
+    )
+
+
+def _starts(project: Project, module: Module, nodes: Sequence[ast.AST]) -> list[ast.Call]:
+    """The calls that make variables by another method than ``__call__``."""
+    calls = [one for one in nodes if isinstance(one, ast.Call)]
+    called = {id(one.func) for one in calls}
+    handed = any(_is_init(one) and id(one) not in called for one in nodes)  # ``jax.jit(net.init)``
+    return [
+        one
+        for one in calls
+        if _is_start(project, module, one)
+        or (handed and any(keyword.arg == "method" for keyword in one.keywords))
+    ]
+
+
+def _is_init(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _STARTS
+
+
+def _is_start(project: Project, module: Module, call: ast.Call) -> bool:
+    if any(map(_is_init, (call.func, *call.args[:1]))):
+        if any(one.arg in ("method", None) for one in call.keywords):
+            return True
+        return is_linen(project.resolve(call.func, Scope(module)))
+    symbol = project.resolve(call.func, Scope(module)) if isinstance(call.func, ast.Name) else None
+    return is_linen(symbol) and (symbol or "").rpartition(".")[2] in _STARTS

@@ -24,7 +24,7 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.attributes import call_method
 from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import symbol_spelled, symbol_value
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Function
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -50,11 +50,18 @@ def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
         base, name = method
     args, kwargs = arguments(interpreter, node, frame)
     called = method[0] if isinstance(method, tuple) else method
-    if isinstance(called, Instance | Submodule) and _spreads_unknown(interpreter, node, frame):
+    if _takes_any(called) and _spreads_unknown(interpreter, node, frame):
         kwargs[SPREAD] = Unknown("spread")
     if isinstance(method, tuple):
         return call_method(interpreter, base, name, args, kwargs, node, frame)
     return interpreter.call(method, args, kwargs, node, frame)
+
+
+def _takes_any(value: Value) -> bool:
+    """Whether it matters what a call hands in by names that nobody knows."""
+    if isinstance(value, Library):
+        return value.symbol == "dict"
+    return isinstance(value, Instance | Submodule | Function)
 
 
 def _builds(value: Value) -> bool:

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Argument, Static, Unknown, Use, Value, given_when, is_none
+from nnx_migrate.abstract.values import (
+    SPREAD,
+    Argument,
+    Static,
+    Unknown,
+    Use,
+    Value,
+    given_when,
+    is_none,
+)
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.static_parameters import defaults_of
@@ -89,7 +98,7 @@ def passed_fact(analysis: ClassAnalysis, argument: SizeArgument, uses: list[Use]
 
 
 def _in_call(analysis: ClassAnalysis, argument: SizeArgument, use: Use) -> Expr | None:
-    value = use.arguments.get(argument.argument or "")
+    value = use.arguments.get(argument.argument or "", use.arguments.get(SPREAD))
     if value is None and argument.default is not None:
         return None
     found = _fact(value, argument.fact or "") if value is not None else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
+    SPREAD,
     Array,
     Extended,
     Instance,
@@ -71,8 +72,9 @@ def _reversed(call: LibraryCall) -> Value:
 
 
 def _dict(call: LibraryCall) -> Value:
-    base = call.args[0].entries if call.args and isinstance(call.args[0], Record) else {}
-    return Record({**base, **call.kwargs})
+    base: Value = call.args[0] if call.args else Record({})
+    known = base.entries if isinstance(base, Record) else {SPREAD: Unknown("some dict")}
+    return Record({**known, **call.kwargs})
 
 
 def _getattr(call: LibraryCall) -> Value:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
     NONE,
+    SPREAD,
+    STARRED,
     Class,
     Instance,
     Lift,
@@ -19,6 +21,7 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
+    by_position,
     join,
 )
 from nnx_migrate.sizes.frames import Frame, Function
@@ -161,7 +164,7 @@ def _bind(
 ) -> None:
     spec = function.node.args
     positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
-    given = dict(zip(positional, args, strict=False))
+    given = by_position(positional, args)
     rest = dict(kwargs)
     for name in [*positional, *(one.arg for one in spec.kwonlyargs)]:
         if name in rest:
@@ -169,10 +172,12 @@ def _bind(
     outside = Frame(function.scope, dict(function.env), frame.instance, function.defined_in)
     for name, default in defaults_of(spec).items():
         if name not in given:
-            given[name] = interpreter.evaluate(default, outside)
+            perhaps = rest.get(SPREAD)  # it is the default, or given by a name that nobody knows
+            given[name] = perhaps or interpreter.evaluate(default, outside)
     names = [*positional, *(one.arg for one in spec.kwonlyargs)]
     frame.env.update({name: given.get(name, Unknown("argument not given")) for name in names})
     if spec.vararg:
-        frame.env[spec.vararg.arg] = Sequence(tuple(args[len(positional) :]))
+        left = (STARRED,) if STARRED in args[: len(positional)] else tuple(args[len(positional) :])
+        frame.env[spec.vararg.arg] = Unknown("starred") if STARRED in left else Sequence(left)
     if spec.kwarg:
         frame.env[spec.kwarg.arg] = Record(rest)
