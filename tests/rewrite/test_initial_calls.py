@@ -58,6 +58,11 @@ STARTS = {
         "start(Tokens(), 'encode', t)",
         "def start(model, name, t):\n    return model.init(KEYS, t, method=getattr(model, name))\n",
     ),
+    "a function under another name": (
+        "begin(Tokens(), t, method='encode')",
+        "def start(model, *args, method):\n    return model.init(KEYS, *args, method=method)\n\n\n"
+        + "begin = functools.partial(start)\n",
+    ),
     "jit": ("jax.jit(Tokens().init, static_argnames='method')(KEYS, t, method='encode')", ""),
     "partial": ("functools.partial(Tokens().init, method='encode')(KEYS, t)", ""),
 }
@@ -67,6 +72,14 @@ STARTS = {
 def test_a_class_that_another_method_initialises_is_lazy(call: str, helper: str) -> None:
     source = f"{HEAD}\n\n{helper}{TOKENS}    shown({call})\n"
     assert printed_alike(source)["m.Tokens"] == "lazy"
+
+
+def test_what_else_is_called_beside_a_function_that_is_handed_the_method_does_not_matter() -> None:
+    helper = "def start(model, *args, **options):\n    return model.init(KEYS, *args, **options)\n"
+    use = (
+        "variables = start(Tokens(), t)\n    shown(Tokens().apply(variables, t, method='encode'))\n"
+    )
+    assert printed_alike(f"{HEAD}\n\n{helper}{TOKENS}    {use}")["m.Tokens"] == "explicit"
 
 
 STARRED = """

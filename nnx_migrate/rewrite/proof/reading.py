@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads, local_loads
@@ -144,48 +143,65 @@ def asking_inside(project: Project) -> Mapping[str, list[tuple[ast.AST, str]]]:
 def said_around_starts(project: Project) -> frozenset[str]:
     """What is said in top-level statements that call ``init`` and say which method makes variables.
 
-    A function that is handed the method (``def start(model, x, **options)``) is such a call, too.
+    A function that is handed the method (``def start(model, x, **options)``) is said it where it is named.
     """
     found: set[str] = set()
-    functions: set[str] = set()  # that are handed it
-    rest: list[_Statement] = []
+    functions: set[str] = set()
     for module in project.modules.values():
-        for one in module.tree.body:
-            nodes = walk(one)
-            starts = _starts(project, module, nodes)
-            if starts:
+        for statement in module.tree.body:
+            nodes = walk(statement)
+            for call in _starts(project, module, nodes):
                 found.update(word for node in nodes for word in said(node))
-                functions |= _around(one, [node for node in starts if _is_handed(node)])
-            else:
-                rest.append((one, nodes, frozenset(map(loaded_word, nodes))))
-    while naming := [one for one in rest if not functions.isdisjoint(one[2])]:
-        rest = [one for one in rest if functions.isdisjoint(one[2])]
-        for statement, nodes, _ in naming:
-            found.update(word for node in nodes for word in said(node))
-            functions |= _around(statement, [one for one in nodes if loaded_word(one) in functions])
+                functions |= _handed(module, call)
+    pending = set(functions)
+    while pending:
+        more: set[str] = set()
+        for module in project.modules.values():
+            if pending.isdisjoint(module.by_word):
+                continue
+            for node in (one for name in pending for one in module.by_word.get(name, ())):
+                if loaded_word(node) in pending:
+                    around = _expression(module, node)
+                    found.update(word for one in walk(around) for word in said(one))
+                    more |= _named_around(module, node) | _other_names(module, node)
+        pending = more - functions
+        functions |= pending
     return frozenset(found)
 
 
-_Statement: TypeAlias = tuple[ast.stmt, Sequence[ast.AST], frozenset[str | None]]
+def _handed(module: Module, call: ast.Call) -> set[str]:
+    """The functions around a call that are given what says the method of it."""
+    values = [one.value for one in call.keywords if one.arg in ("method", None)]
+    names = {one.id for value in values for one in each(value, ast.Name)}
+    defined = {one.name for one in module.nodes if isinstance(one, ast.FunctionDef)}
+    return _named_around(module, call) if names - defined else set()
 
 
-def _around(statement: ast.stmt, nodes: Sequence[ast.AST]) -> set[str]:
-    """The functions in a statement that some of its nodes stand in, and its class."""
-    inside = {id(node) for node in nodes}
-    around = [one for one in walk(statement) if isinstance(one, ast.FunctionDef | ast.ClassDef)]
-    return {
-        one.name
-        for one in around
-        if not is_special(one.name) and any(id(node) in inside for node in walk(one))
-    }
+def _named_around(module: Module, node: ast.AST) -> set[str]:
+    """What calls the functions around a node: their names, or that of their class."""
+    names = {one.name for one in module.parents.functions(node) if isinstance(one, ast.FunctionDef)}
+    around = module.parents.class_of(node)
+    made = {around.name} if around is not None and "__init__" in names else set()
+    return {one for one in names if not is_special(one)} | made
 
 
-def _is_handed(call: ast.Call) -> bool:
-    """Whether a call says the method by what the code around it gives."""
-    return any(
-        one.arg is None or (one.arg == "method" and isinstance(one.value, ast.Name | ast.Call))
-        for one in call.keywords
-    )
+def _other_names(module: Module, node: ast.Name | ast.Attribute) -> set[str]:
+    """What else a function is called that is named and not called: ``begin = jax.jit(start)``."""
+    above = [node, *module.parents.above(node)]
+    match module.parents.of(node), next((one for one in above if isinstance(one, ast.stmt)), None):
+        case ast.Call(func=called), _ if called is node:
+            return set()
+        case _, ast.Assign(targets=targets):
+            return {name for one in targets for name in bound_names(one)}
+    return set()
+
+
+def _expression(module: Module, node: ast.AST) -> ast.AST:
+    """The whole expression that a node is a part of."""
+    above = module.parents.of(node)
+    while isinstance(above, ast.expr | ast.keyword | ast.comprehension):
+        node, above = above, module.parents.of(above)
+    return node
 
 
 def _starts(project: Project, module: Module, nodes: Sequence[ast.AST]) -> list[ast.Call]:
