@@ -163,7 +163,9 @@ def said_around_starts(project: Project) -> frozenset[str]:
                 if loaded_word(node) in pending:
                     around = _expression(module, node)
                     found.update(word for one in walk(around) for word in said(one))
-                    more |= _named_around(module, node) | _other_names(module, node)
+                    more |= _other_names(module, node)
+                    calls = (one for one in walk(around) if isinstance(one, ast.Call))
+                    more |= {name for one in calls for name in _handed(module, one)}
         pending = more - functions
         functions |= pending
     return frozenset(found)
@@ -221,10 +223,18 @@ def _is_init(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in _STARTS
 
 
+def _is_package(project: Project, module: Module, node: ast.expr) -> bool:
+    """Whether a dotted name is of another package than Linen: ``wandb.init``."""
+    symbol = project.resolve(node, Scope(module))
+    if symbol is None or is_linen(symbol):
+        return False
+    return symbol.partition(".")[0] not in {one.partition(".")[0] for one in project.modules}
+
+
 def _is_start(project: Project, module: Module, call: ast.Call) -> bool:
     if any(map(_is_init, (call.func, *call.args[:1]))):
         if any(one.arg in ("method", None) for one in call.keywords):
-            return True
+            return not (_is_init(call.func) and _is_package(project, module, call.func))
         return is_linen(project.resolve(call.func, Scope(module)))
     symbol = project.resolve(call.func, Scope(module)) if isinstance(call.func, ast.Name) else None
     return is_linen(symbol) and (symbol or "").rpartition(".")[2] in _STARTS
