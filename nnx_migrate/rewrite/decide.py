@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.classes import (
     ConvertedFunction,
 )
 from nnx_migrate.rewrite.classes.inheritance import is_interface
+from nnx_migrate.rewrite.classes.writing.construct import relaxed
 from nnx_migrate.rewrite.conversions import Conversions, Memory
 from nnx_migrate.rewrite.cut import Cut, cut, stuck_in_scope, stuck_users, unreached
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
@@ -123,7 +124,7 @@ def _join_cuts(
 
 def _context(sizes: Mapping[str, ClassSizes], pending: frozenset[str]) -> ConversionContext:
     arguments: dict[str, tuple[SizeArgument, ...]] = {
-        name: sizes[name].new_arguments for name in pending
+        name: relaxed(sizes[name]).new_arguments for name in pending
     }
     factories = frozenset(name for name in pending if sizes[name].exports_out_features)
     return ConversionContext(pending, arguments, factories)

@@ -84,11 +84,24 @@ class Deep(Net):
     deep: bool = True
 
 
+class Where(nn.Module):
+    # Where the shape allows it, whether or not the tower needs a size of its own.
+    deep: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        if x.ndim == 2:
+            x = x + Tower(self.deep, (4,), name="tower")(x)
+        return x
+
+
 def main():
-    for model in (Net(), Net(True), Deep(), Deep(False), Tower(True, (3,))):
+    for model in (Net(), Net(True), Deep(), Deep(False), Tower(True, (3,)), Where(), Where(True)):
         print(jax.tree.map(jnp.shape, model.init(jax.random.key(0), jnp.ones((3, 4)))))
 """
 
 
 def test_a_size_that_a_part_needs_under_a_condition_is_asked_for_on_the_way() -> None:
-    assert printed_alike(CONDITIONAL) == dict.fromkeys(("m.Tower", "m.Net", "m.Deep"), "explicit")
+    assert printed_alike(CONDITIONAL) == dict.fromkeys(
+        ("m.Tower", "m.Net", "m.Deep", "m.Where"), "explicit"
+    )
