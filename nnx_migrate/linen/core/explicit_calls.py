@@ -43,8 +43,10 @@ class ExplicitCalls:
         )
         made = None
         if first:
-            absent = inside.absent(nnm.abstract(make), held) if self._holds_own(held) else None
-            rounds = 0 if _WHOLE in self.scope.rng_counters else self._round()
+            is_part = self._holds_own(held)
+            absent = inside.absent(nnm.abstract(make), held) if is_part else None
+            # What it adds starts as in the round of what is there; a lift runs all of it again.
+            rounds = 0 if is_part else self._round()
             model = self._built(make, rounds, absent, **self._spare(make))
             made = inside.merged(nnm.variables_with(model, _bound(method, args, kwargs)), held)
             held = inside.merged(self._mutable(nnm.variables_of(model)), held)  # before the call
@@ -167,9 +169,7 @@ class ExplicitCalls:
             return sized(None if first else held), first
         if not makes:
             return sized(held), False
-        if (
-            _WHOLE in counters
-        ):  # another call of it may have what the first lacked: a flag, an input
+        if _WHOLE in counters:  # this call may have what the first lacked: a flag, an input
             make = sized(held)
             return make, inside.lacks_parameters(nnm.abstract(make), (), held)
         try:
