@@ -12,7 +12,16 @@ flax 0.12.8 and 0.12.12: linen/recurrent.py, linen/combinators.py, linen/batch_a
 from __future__ import annotations
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import Array, Sequence, Static, Submodule, Unknown, Value
+from nnx_migrate.abstract.values import (
+    STARRED,
+    Array,
+    Record,
+    Sequence,
+    Static,
+    Submodule,
+    Unknown,
+    Value,
+)
 from nnx_migrate.constructs.cells import carry_of
 from nnx_migrate.constructs.common.base import linen
 from nnx_migrate.constructs.common.layers import own
@@ -59,9 +68,23 @@ def sequential(call: ShapeCall) -> Outcome:
     layers, value = call.field("layers"), call.args[0] if call.args else Unknown()
     if not isinstance(layers, Sequence):
         return {}, Unknown("Sequential over an unknown list")
+    args, kwargs = call.args, call.kwargs
     for layer in layers.items:
-        value = call.analysis.call_value(layer, (value,), {}, call.layer.call)
+        value = call.analysis.call_value(layer, args, kwargs, call.layer.call)
+        args, kwargs = _handed_on(value)
     return {}, value
+
+
+def _handed_on(value: Value) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """What the next layer is called with: tuples and dicts are its arguments."""
+    match value:
+        case Sequence(items=items):
+            return items, {}
+        case Record(entries=entries):
+            return (), dict(entries)
+        case Unknown():
+            return (value, STARRED), {}
+    return (value,), {}
 
 
 def _wrapper(name: str, arguments: str, shape: Shape, *fields: str, required: int = 1) -> Layer:

@@ -157,6 +157,8 @@ class ClassSizes:
     problems: tuple[tuple[ast.AST, str], ...] = ()
     untold: tuple[Untold, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
+    # for each submodule with variables, the methods that reach it wherever ``__call__`` does
+    reaching: tuple[frozenset[str], ...] = ()
     # facts of the initial call that it cannot pass on to a class that it also calls by default: the
     # class, and its argument
     unpassed: tuple[tuple[str, str], ...] = ()

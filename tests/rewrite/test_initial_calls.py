@@ -198,3 +198,88 @@ def main():
 def test_later_calls_of_an_explicit_module_in_a_lazy_one_make_what_the_first_lacks() -> None:
     forms = printed_alike(HEAD + SEVERAL_CALLS)
     assert (forms["m.Inner"], forms["m.Outer"]) == ("explicit", "lazy")
+
+
+PARTS = """
+
+class Coder(nn.Module):
+    def setup(self):
+        self.first, self.last = nn.Dense(4), nn.Dense(3)
+
+    def encode(self, x):
+        return self.first(x)
+
+    def decode(self, z):
+        return self.last(z)
+
+    def __call__(self, x):
+        return self.decode(self.encode(x))
+
+
+class Model(nn.Module):
+    def setup(self):
+        self.coder = Coder()
+
+    def __call__(self, x, full=False):
+        return BODY
+
+
+def main():
+    for full in (False, True):
+        shown(Model().init(KEYS, X, full))
+"""
+
+REACHED = {
+    "self.coder.encode(x)": "lazy",
+    "self.coder(x) if full else self.coder.encode(x)": "lazy",
+    "self.coder.decode(self.coder.encode(x)) if full else self.coder.encode(x)": "lazy",
+    "self.coder.decode(self.coder.encode(x))": "explicit",
+    "self.coder(x) + self.coder.encode(x)[:, :3]": "explicit",
+    "self.coder(x) if full else self.coder.decode(self.coder.encode(x))": "explicit",
+}
+
+
+@pytest.mark.parametrize(("body", "form"), REACHED.items())
+def test_a_class_whose_initial_call_reaches_a_part_of_a_module_is_lazy(
+    body: str, form: str
+) -> None:
+    assert printed_alike(HEAD + PARTS.replace("BODY", body))["m.Model"] == form
+
+
+SEQUENCE = """
+
+class Pair(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(x), True
+
+
+class Inner(nn.Module):
+    @nn.compact
+    def __call__(self, x, flag=False):
+        return nn.LayerNorm()(x) if flag else x
+
+
+class Two(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Sequential([Pair(), Inner()])(x)
+
+
+class First(nn.Module):
+    def setup(self):
+        self.layers = nn.Sequential([Inner(), nn.Dense(3), Inner()])
+
+    def __call__(self, x, flag=False):
+        return self.layers(x, flag=flag)
+
+
+def main():
+    shown(Two().init(KEYS, X))
+    for flag in (False, True):
+        shown(First().init(KEYS, X, flag))
+"""
+
+
+def test_sequential_hands_all_arguments_to_its_first_layer_and_tuples_to_the_next() -> None:
+    assert set(printed_alike(HEAD + SEQUENCE).values()) == {"explicit"}

@@ -16,6 +16,7 @@ from nnx_migrate.sizes.inference.checks import misplaced, only_elsewhere
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.inherited import Found, handed_to_bases
 from nnx_migrate.sizes.inference.initial_call import METHOD
+from nnx_migrate.sizes.inference.parts import reaching
 from nnx_migrate.sizes.inference.places import entered_at
 from nnx_migrate.sizes.inference.required_sizes import needed_inputs
 from nnx_migrate.sizes.inference.shape_reads import shape_reads
@@ -92,6 +93,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         problems=(*analysis.problems, *analysis.interpreter.problems),
         untold=(*analysis.untold,),
         elsewhere=(*analysis.elsewhere,),
+        reaching=reaching(analysis),
         unpassed=(*analysis.unpassed,),
         review=(*analysis.interpreter.review, *only_elsewhere(analysis)),
         origins=analysis.origins,

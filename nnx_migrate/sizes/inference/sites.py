@@ -27,6 +27,7 @@ from nnx_migrate.sizes.inference.options import (
     own_uses,
     takes_different_sizes,
 )
+from nnx_migrate.sizes.inference.parts import check_whole
 from nnx_migrate.sizes.inference.places import path_in_loop, place_of
 from nnx_migrate.sizes.inference.reachability import (
     in_some_rounds,
@@ -70,6 +71,7 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         )
     if isinstance(module, Instance):
         sizes = _instance_sizes(analysis, module, uses)
+        check_whole(analysis, module, [use for use in uses if use.primary])
         return Site(
             module.call,
             _kind(analysis, module),
