@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
@@ -184,7 +184,7 @@ def _named_around(module: Module, node: ast.AST) -> set[str]:
     names = {one.name for one in module.parents.functions(node) if isinstance(one, ast.FunctionDef)}
     around = module.parents.class_of(node)
     made = {around.name} if around is not None and "__init__" in names else set()
-    return {one for one in names if not is_special(one)} | made
+    return {one for one in names - _STARTS if not is_special(one)} | made
 
 
 def _other_names(module: Module, node: ast.Name | ast.Attribute) -> set[str]:
@@ -210,13 +210,25 @@ def _starts(project: Project, module: Module, nodes: Sequence[ast.AST]) -> list[
     """The calls that make variables by another method than ``__call__``."""
     calls = [one for one in nodes if isinstance(one, ast.Call)]
     called = {id(one.func) for one in calls}
-    handed = any(_is_init(one) and id(one) not in called for one in nodes)  # ``jax.jit(net.init)``
-    return [
-        one
-        for one in calls
-        if _is_start(project, module, one)
-        or (handed and any(keyword.arg == "method" for keyword in one.keywords))
-    ]
+    handed = [one for one in nodes if _is_init(one) and id(one) not in called]
+    above = {
+        id(one) for node in handed for one in module.parents.above(node)
+    }  # ``jax.jit(net.init)``
+    names = {  # ``start = jax.jit(net.init)``
+        name
+        for one in nodes
+        if isinstance(one, ast.Assign) and id(one.value) in above | set(map(id, handed))
+        for target in one.targets
+        for name in bound_names(target)
+    } | _STARTS
+    return [one for one in calls if _is_start(project, module, one) or _says(one, names, above)]
+
+
+def _says(call: ast.Call, names: Collection[str], above: Collection[int]) -> bool:
+    """Whether a call of what became of an ``init`` says the method."""
+    return any(one.arg == "method" for one in call.keywords) and (
+        id(call.func) in above or (isinstance(call.func, ast.Name) and call.func.id in names)
+    )
 
 
 def _is_init(node: ast.AST) -> bool:
