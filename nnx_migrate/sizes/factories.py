@@ -2,8 +2,8 @@
 
 ``def linear(features): return nn.Dense(features)``, called as ``self.proj = ops.linear(64)``. Such a
 function is to its callers what a class-valued field is: a callee with Linen's signature, whose layer
-needs a size and streams; it may be one of several. Only functions that do nothing else with Linen count, and only when every
-mention of them in the project is a call in a Linen class.
+needs a size and streams; it may be one of several. Only functions that do nothing else with Linen
+count, and only when every mention of them in the project is a call in a Linen class.
 """
 
 from __future__ import annotations
