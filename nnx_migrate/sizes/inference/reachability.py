@@ -22,14 +22,14 @@ Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobo
 
 
 def reached(uses: list[Use]) -> str | None:
-    """Condition over fields without which no use happens; None when there is none.
+    """Condition over fields under which the uses happen; None when there is none.
 
-    Conditions that ``__init__`` cannot evaluate, over sizes or the variables of loops, are left out.
+    Nor is there one where a condition is over more: sizes, arguments of the call, variables of loops.
+    A part of the conditions would say that what is built there is built more often.
     """
     if any(one is None or one.names for use in uses for one in use.conditions):
         return None
-    kept = [[one for one in use.conditions if one is not None] for use in uses]
-    return text_of(simplest([(*dict.fromkeys(one),) for one in kept]))
+    return text_of(simplest([(*dict.fromkeys(use.conditions),) for use in uses]))
 
 
 def ways(uses: list[Use]) -> list[Way]:
