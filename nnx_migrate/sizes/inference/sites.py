@@ -37,7 +37,7 @@ from nnx_migrate.sizes.inference.reachability import (
     rounds_of,
 )
 from nnx_migrate.sizes.inference.records import with_evidence
-from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
+from nnx_migrate.sizes.inference.witnesses import hangs_on_fields, is_passed, only_given, witness_of
 from nnx_migrate.sizes.interpreter import out_variable, spellable
 from nnx_migrate.sizes.result import SCOPE_NAME, UNSEEN, Site, SiteKind
 from nnx_migrate.source.walking import walk
@@ -250,7 +250,8 @@ def _instance_sizes(
         below = argument.name in child.decisive and argument.submodule is not None
         # What the child builds where a fact holds that it is told needs its sizes.
         passed = below or told or any(is_passed(argument, use) for use in uses)
-        if size is None and argument.optional and not passed and argument.submodule is None:
+        passed = passed or hangs_on_fields(child, argument)
+        if size is None and argument.optional and not passed:
             continue
         conditional = conditional or unsure or argument.optional
         if (

@@ -191,3 +191,22 @@ def _step(value: Value | None, step: str) -> Value | None:
 
 def _is_index(step: str) -> bool:
     return step.removeprefix("-").isdigit()
+
+
+def hangs_on_fields(child: ClassSizes, argument: SizeArgument) -> bool:
+    """Whether fields of the child decide if it needs a size that no input of its own shows.
+
+    ``if self.deep: x = nn.Dense(4)(hidden)``: whoever builds the child may hand on such a field.
+    """
+    facts = {one.name for one in child.new_arguments if one.fact is not None}
+    carries = [one for loop in child.carried.values() for one in loop]
+    held = {
+        argument.name,
+        *(one.name for one in carries if argument.name in (one.before, one.after)),
+    }
+    reached = [
+        set(re.findall(r"\w+", site.reached))
+        for site in child.sites.values()
+        if site.reached not in (None, "False") and held & {*site.sizes.values()}
+    ]
+    return argument.submodule is not None and any(not one & facts for one in reached)
