@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping
@@ -17,9 +16,9 @@ from benchmarks.generated.projects import Project, projects
 from benchmarks.generated.running import Raised, transcript
 from benchmarks.generated.shrinking import shrunk
 from benchmarks.generated.transcripts import Runner, Transcripts
+from benchmarks.sources import ROOT
 
 SIZE = 20  # programs of a batch
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".cache" / "generated"
 
 
@@ -91,15 +90,6 @@ def minimal(project: Project, form: str, kind: str) -> Project:
         return bool(wanted) and isinstance(wanted, list) and outcome(one, form, wanted).kind == kind
 
     return shrunk(project, is_faulty)
-
-
-def sources_digest() -> str:
-    """A hash of the tool and of what draws programs: rows of other sources say nothing."""
-    found = hashlib.sha256()
-    for tree in ("nnx_migrate", "benchmarks/generated"):
-        for path in sorted((ROOT / tree).rglob("*.py")):
-            found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
 
 
 def read(path: Path) -> list[Row]:

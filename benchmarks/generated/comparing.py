@@ -65,7 +65,7 @@ def outcome(project: Project, form: str, wanted: Transcript, run: Runner = trans
     try:
         result = rewritten(files, form)
     except Exception as error:  # noqa: BLE001 - a crash is an outcome
-        return Outcome("crash", str(Raised(type(error).__name__, str(error))))
+        return Outcome("crash", str(Raised.of(error)))
     counts = (len(result.classes), sum(one.form is Form.EXPLICIT for one in result.classes))
     after = texts(result, files)
     wrong = _refused(result) or _lost(files, after)

@@ -27,6 +27,11 @@ class Raised:
     kind: str
     text: str
 
+    @classmethod
+    def of(cls, error: Exception) -> Raised:
+        """What is raised, by its class and words."""
+        return cls(type(error).__name__, str(error))
+
     def __str__(self) -> str:
         return f"{self.kind}: {' '.join(self.text.split())[:240]}"
 
@@ -82,7 +87,7 @@ def transcript(files: Mapping[str, str]) -> Transcript:
             warnings.simplefilter("ignore")
             modules[-1].main()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is compared or shown
-        return Raised(type(error).__name__, str(error))
+        return Raised.of(error)
     return printed.getvalue().splitlines()
 
 

@@ -18,9 +18,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.generated.running import Raised, TooSlow, Transcript, transcript
+from benchmarks.sources import sources_digest
 
-ROOT = Path(__file__).parents[2]
-RUN_TIME = ("linen", "nn", "numerics", "sharding")  # what rewritten programs import of the package
+# What rewritten programs import of the package.
+RUN_TIME = tuple(f"nnx_migrate/{one}" for one in ("linen", "nn", "numerics", "sharding"))
+_hashed = functools.cache(sources_digest)
 Runner = Callable[[Mapping[str, str]], Transcript]
 
 
@@ -47,7 +49,8 @@ class Transcripts:
 def digest(files: Mapping[str, str]) -> str:
     """A hash of the program and of all that computes it."""
     rewritten = any("nnx_migrate" in text for text in files.values())
-    parts = [_versions(), _run_time() if rewritten else "", json.dumps([*files.items()])]
+    run_time = _hashed(RUN_TIME) if rewritten else ""
+    parts = [_versions(), run_time, json.dumps([*files.items()])]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -57,15 +60,6 @@ def _versions() -> str:
     flags = {name: value for name, value in os.environ.items() if name.startswith(("JAX_", "XLA_"))}
     flags.pop("JAX_COMPILATION_CACHE_DIR", None)
     return json.dumps([sys.version, [version(one) for one in packages], sorted(flags.items())])
-
-
-@functools.cache
-def _run_time() -> str:
-    found = hashlib.sha256()
-    for tree in RUN_TIME:
-        for path in sorted((ROOT / "nnx_migrate" / tree).rglob("*.py")):
-            found.update(path.read_bytes())
-    return found.hexdigest()
 
 
 def _bytes(found: Transcript) -> bytes:

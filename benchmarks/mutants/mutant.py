@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks.sources import ROOT, sources_digest
+
 TREES = ("nnx_migrate", "fixtures")
 MODES = ("tiny", "full")
 SHORT = {"ds": "fixtures/deepseek/nnx", "gqa": "fixtures/gqa/nnx"}
@@ -86,9 +86,4 @@ def require_applicable(mutants: tuple[Mutant, ...]) -> None:
 
 def tree_digest() -> str:
     """A hash of all sources that a mutant is applied to."""
-    found = hashlib.sha256()
-    for tree in TREES:
-        for path in sorted((ROOT / tree).rglob("*")):
-            if path.suffix in (".py", ".yml"):
-                found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
+    return sources_digest(TREES, (".py", ".yml"))

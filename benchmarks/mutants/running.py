@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutants.mutant import ROOT, TREES, Mutant
+from benchmarks.mutants.mutant import TREES, Mutant
+from benchmarks.sources import ROOT
 
 CHILD = Path(__file__).with_name("child.py")
 CACHE = ROOT / ".cache" / "mutants"
