@@ -32,8 +32,8 @@ from nnx_migrate.rewrite.proof.reading import (
     named_classes,
     read_by,
     said,
-    said_around_starts,
 )
+from nnx_migrate.rewrite.proof.starts import said_around_starts
 from nnx_migrate.rewrite.proof.unbound import (
     is_special,
     methods_of,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads, local_loads
-from nnx_migrate.rewrite.proof.graph import loaded_word
-from nnx_migrate.rewrite.proof.unbound import is_special
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
-from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, walk
 
 
@@ -111,11 +108,9 @@ def _classes(text: str) -> dict[str, list[ast.ClassDef]]:
     return found
 
 
-# Words that code says of models: what asks for more than their methods, what stands around ``init``.
+# Words by which code asks a model for more than its methods.
 
-# What asks a model for more than its methods.
 _INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths"})
-_STARTS = frozenset({"init", "init_with_output", "lazy_init", "tabulate"})
 
 
 def said(node: ast.AST) -> Iterator[str]:
@@ -137,116 +132,3 @@ def asking_inside(project: Project) -> Mapping[str, list[tuple[ast.AST, str]]]:
             if word is not None:
                 found.setdefault(module.name, []).append((node, word))
     return found
-
-
-@lru_cache(maxsize=1)  # every attempt of a run asks
-def said_around_starts(project: Project) -> frozenset[str]:
-    """What is said in top-level statements that call ``init`` and say which method makes variables.
-
-    A function that is handed the method (``def start(model, x, **options)``) is said it where it is named.
-    """
-    found: set[str] = set()
-    functions: set[str] = set()
-    for module in project.modules.values():
-        for statement in module.tree.body:
-            nodes = walk(statement)
-            for call in _starts(project, module, nodes):
-                found.update(word for node in nodes for word in said(node))
-                functions |= _handed(module, call)
-    pending = set(functions)
-    while pending:
-        more: set[str] = set()
-        for module in project.modules.values():
-            if pending.isdisjoint(module.by_word):
-                continue
-            for node in (one for name in pending for one in module.by_word.get(name, ())):
-                if loaded_word(node) in pending:
-                    around = _expression(module, node)
-                    found.update(word for one in walk(around) for word in said(one))
-                    more |= _other_names(module, node)
-                    calls = (one for one in walk(around) if isinstance(one, ast.Call))
-                    more |= {name for one in calls for name in _handed(module, one)}
-        pending = more - functions
-        functions |= pending
-    return frozenset(found)
-
-
-def _handed(module: Module, call: ast.Call) -> set[str]:
-    """The functions around a call that are given what says the method of it."""
-    values = [one.value for one in call.keywords if one.arg in ("method", None)]
-    names = {one.id for value in values for one in each(value, ast.Name)}
-    defined = {one.name for one in module.nodes if isinstance(one, ast.FunctionDef)}
-    return _named_around(module, call) if names - defined else set()
-
-
-def _named_around(module: Module, node: ast.AST) -> set[str]:
-    """What calls the functions around a node: their names, or that of their class."""
-    names = {one.name for one in module.parents.functions(node) if isinstance(one, ast.FunctionDef)}
-    around = module.parents.class_of(node)
-    made = {around.name} if around is not None and "__init__" in names else set()
-    return {one for one in names - _STARTS if not is_special(one)} | made
-
-
-def _other_names(module: Module, node: ast.Name | ast.Attribute) -> set[str]:
-    """What else a function is called that is named and not called: ``begin = jax.jit(start)``."""
-    above = [node, *module.parents.above(node)]
-    match module.parents.of(node), next((one for one in above if isinstance(one, ast.stmt)), None):
-        case ast.Call(func=called), _ if called is node:
-            return set()
-        case _, ast.Assign(targets=targets):
-            return {name for one in targets for name in bound_names(one)}
-    return set()
-
-
-def _expression(module: Module, node: ast.AST) -> ast.AST:
-    """The whole expression that a node is a part of."""
-    above = module.parents.of(node)
-    while isinstance(above, ast.expr | ast.keyword | ast.comprehension):
-        node, above = above, module.parents.of(above)
-    return node
-
-
-def _starts(project: Project, module: Module, nodes: Sequence[ast.AST]) -> list[ast.Call]:
-    """The calls that make variables by another method than ``__call__``."""
-    calls = [one for one in nodes if isinstance(one, ast.Call)]
-    called = {id(one.func) for one in calls}
-    handed = [one for one in nodes if _is_init(one) and id(one) not in called]
-    above = {
-        id(one) for node in handed for one in module.parents.above(node)
-    }  # ``jax.jit(net.init)``
-    names = {  # ``start = jax.jit(net.init)``
-        name
-        for one in nodes
-        if isinstance(one, ast.Assign) and id(one.value) in above | set(map(id, handed))
-        for target in one.targets
-        for name in bound_names(target)
-    } | _STARTS
-    return [one for one in calls if _is_start(project, module, one) or _says(one, names, above)]
-
-
-def _says(call: ast.Call, names: Collection[str], above: Collection[int]) -> bool:
-    """Whether a call of what became of an ``init`` says the method."""
-    return any(one.arg == "method" for one in call.keywords) and (
-        id(call.func) in above or (isinstance(call.func, ast.Name) and call.func.id in names)
-    )
-
-
-def _is_init(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr in _STARTS
-
-
-def _is_package(project: Project, module: Module, node: ast.expr) -> bool:
-    """Whether a dotted name is of another package than Linen: ``wandb.init``."""
-    symbol = project.resolve(node, Scope(module))
-    if symbol is None or is_linen(symbol):
-        return False
-    return symbol.partition(".")[0] not in {one.partition(".")[0] for one in project.modules}
-
-
-def _is_start(project: Project, module: Module, call: ast.Call) -> bool:
-    if any(map(_is_init, (call.func, *call.args[:1]))):
-        if any(one.arg in ("method", None) for one in call.keywords):
-            return not (_is_init(call.func) and _is_package(project, module, call.func))
-        return is_linen(project.resolve(call.func, Scope(module)))
-    symbol = project.resolve(call.func, Scope(module)) if isinstance(call.func, ast.Name) else None
-    return is_linen(symbol) and (symbol or "").rpartition(".")[2] in _STARTS

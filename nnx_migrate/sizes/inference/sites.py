@@ -249,8 +249,8 @@ def _instance_sizes(
         size = size if size is not None and spellable(size) else None
         below = argument.name in child.decisive and argument.submodule is not None
         # What the child builds where a fact holds that it is told needs its sizes.
-        passed = below or told or any(is_passed(argument, use) for use in uses)
-        passed = passed or hangs_on_fields(child, argument)
+        passed = below or told or hangs_on_fields(child, argument)
+        passed = passed or any(is_passed(argument, use) for use in uses)
         if size is None and argument.optional and not passed:
             continue
         conditional = conditional or unsure or argument.optional

@@ -178,6 +178,6 @@ def _bind(
     frame.env.update({name: given.get(name, Unknown("argument not given")) for name in names})
     if spec.vararg:
         left = (STARRED,) if STARRED in args[: len(positional)] else tuple(args[len(positional) :])
-        frame.env[spec.vararg.arg] = Unknown("starred") if STARRED in left else Sequence(left)
+        frame.env[spec.vararg.arg] = STARRED if STARRED in left else Sequence(left)
     if spec.kwarg:
         frame.env[spec.kwarg.arg] = Record(rest)

@@ -169,7 +169,7 @@ class CallText:
 
     def _used(self, item: Item, name: Name) -> Make:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
-        if id(item.call) in self.survey.guarded and item.kind is not ItemKind.PARAM:
+        if id(item.call) in self.survey.guarded:
             return _perhaps(name, receiver)
         view = self.survey.moves.views.get(id(item.call))
         late = self.survey.moves.late.get(id(item.call), {})
