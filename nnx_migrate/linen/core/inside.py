@@ -17,7 +17,7 @@ from flax.core import FrozenDict
 from flax.core.meta import unbox
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.sizes.solving import shapes_in
+from nnx_migrate.linen.core.sizes.arrays import shapes_in
 from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import collection_of

@@ -97,3 +97,21 @@ def test_parts_and_multiples_of_a_size_show_it() -> None:
     model, variables = _with(Grouped, *inputs)
     found = model.apply(variables, *inputs, method="turned")
     np.testing.assert_array_equal(found, -model.apply(variables, *inputs))
+
+
+class Cast(nnx.Module):
+    """A call that is given a dtype."""
+
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs) -> None:
+        self.head = nnx.Linear(in_features, 3, rngs=rngs)
+
+    def __call__(self, x: jax.Array, dtype: Any = jnp.float32) -> jax.Array:
+        return self.head(x).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, np.float16, np.dtype("float16"), "float16"])
+def test_a_dtype_among_the_inputs_is_no_array(dtype: Any) -> None:
+    module = nn.lazy(Cast)()
+    values = module.init(KEY, IMAGES, dtype)
+    assert values["params"]["head"]["kernel"].shape == (3, 3)
+    assert module.apply(values, IMAGES, dtype).dtype == jnp.float16

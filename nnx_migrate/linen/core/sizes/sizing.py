@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from nnx_migrate.linen.core.sizes.arrays import is_array
 from nnx_migrate.linen.core.sizes.declaration import Size
 from nnx_migrate.linen.core.sizes.solving import solve, solve_part
 
@@ -68,7 +69,7 @@ def _alike(
     try:
         leaves, tree = jax.tree.flatten((args, kwargs, held))
         shapes = tuple(
-            (one.shape, one.dtype) if hasattr(one, "dtype") else (type(one), one) for one in leaves
+            (one.shape, one.dtype) if is_array(one) else (type(one), one) for one in leaves
         )
         key = (make.func, tuple(make.keywords.items()), method, tree, shapes)
         hash(key)

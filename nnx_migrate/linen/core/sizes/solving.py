@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-import jax
-
 from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.sizes.arrays import shapes_in
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
@@ -102,11 +101,6 @@ def _completed(
     return {
         name: SizeDict({**found[name], **parts}, found[name].guess) for name, parts in shown.items()
     }
-
-
-def shapes_in(inputs: Any) -> tuple[tuple[int, ...], ...]:
-    """The shapes of the arrays that a call is given."""
-    return tuple(one.shape for one in jax.tree.leaves(inputs) if hasattr(one, "shape"))
 
 
 def solve_part(

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.sizes.arrays import is_array
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
@@ -144,7 +145,7 @@ class Trials:
     def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
         """The inputs of the submodules' first calls, as shapes, and how the call ended."""
         leaves, tree = jax.tree.flatten((self.args, self.kwargs))
-        places = [i for i, one in enumerate(leaves) if isinstance(one, jax.Array) or _is_array(one)]
+        places = [i for i, one in enumerate(leaves) if is_array(one)]
 
         def call(arrays: list[Any]) -> None:
             full = list(leaves)
@@ -170,10 +171,6 @@ class Trials:
         finally:
             _SEEN.reset(token)
         return seen, None
-
-
-def _is_array(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
 def _measured(size: Size, seen: Mapping[Path, Any]) -> dict[Path, Any]:
@@ -225,4 +222,4 @@ def _shapes_alone(tree: Any) -> Any:
 def _shape_alone(value: Any) -> Any:
     if isinstance(value, nnx.Module):
         return type(value)
-    return jax.ShapeDtypeStruct(value.shape, value.dtype) if _is_array(value) else value
+    return jax.ShapeDtypeStruct(value.shape, value.dtype) if is_array(value) else value
