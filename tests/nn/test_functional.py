@@ -285,6 +285,25 @@ def test_another_shape_is_an_error(pair: Any) -> None:
         nnm.apply(nnm.abstract(Net, 8, in_features=5), values, X, train=False)
 
 
+class Running(nnx.Module):
+    """A mean that has one more axis once a call has changed it."""
+
+    def __init__(self) -> None:
+        self.mean = nnm.variable("batch_stats", jnp.zeros(3))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        self.mean.set_value(jnp.atleast_2d(self.mean[...]) + x.mean(0, keepdims=True))
+        return x - self.mean[...]
+
+
+def test_only_parameters_keep_their_shape_as_in_linen() -> None:
+    state: Any = nnm.variables_of(Running())
+    for _ in range(3):
+        _, state = nnm.apply(Running(), state, X, mutable=["batch_stats"])
+    found = state["batch_stats"]["mean"]
+    np.testing.assert_allclose(found, 3 * X.mean(0, keepdims=True), rtol=1e-6)
+
+
 class LinenDecoder(linen.Module):
     @linen.compact
     def __call__(self, x: Any) -> Any:

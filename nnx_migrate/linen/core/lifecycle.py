@@ -330,8 +330,15 @@ class Lifecycle:
         return cls
 
 
+class CallCompactUnboundModuleError(errors.CallCompactUnboundModuleError, AttributeError):
+    """Of explicit modules: Linen raises the second where `setup` would have made the layers."""
+
+
 def _unbound(module: Any) -> Exception:
-    error = errors.CallCompactUnboundModuleError()
+    is_explicit = hasattr(module, "_explicit")
+    error = (
+        CallCompactUnboundModuleError if is_explicit else errors.CallCompactUnboundModuleError
+    )()
     kind = type(module).__name__
     error.add_note(
         f"{kind} has no variables yet. Call it inside another module, through {kind}(...).init and"

@@ -271,7 +271,8 @@ def _given(
         return own
     value = unbox(value)
     expected, given = _shapes(own), _shapes(value)
-    if expected != given and not is_late(one):
+    # As in Linen, where only `param` compares shapes: a running mean may grow axes, a cache its batch.
+    if collection == "params" and expected != given and not is_late(one):
         return Missing(
             f"expected '{collection}' variable '{name}' of {type(model).__name__} to have the shape "
             f"{expected}, found {given}",

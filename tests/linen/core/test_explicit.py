@@ -564,6 +564,12 @@ def test_other_methods_need_no_size_that_makes_no_difference(wide: bool) -> None
     np.testing.assert_array_equal(found, -module.apply(values, X4))
 
 
+@pytest.mark.parametrize("error", [errors.CallCompactUnboundModuleError, AttributeError])
+def test_unbuilt_they_raise_what_compact_methods_do_and_what_those_with_setup_do(error) -> None:
+    with pytest.raises(error, match="CallCompactUnboundModuleError"):
+        nn.lazy(Either)(True, True)(X4)
+
+
 class Lifted(Either):
     """Also beside a class that is lifted anew whenever the module is built."""
 
