@@ -333,12 +333,14 @@ class Lifecycle:
 class CallCompactUnboundModuleError(errors.CallCompactUnboundModuleError, AttributeError):
     """Of explicit modules: Linen raises the second where `setup` would have made the layers."""
 
+    def __init__(self, message: str) -> None:
+        Exception.__init__(self, message)
+
 
 def _unbound(module: Any) -> Exception:
-    is_explicit = hasattr(module, "_explicit")
-    error = (
-        CallCompactUnboundModuleError if is_explicit else errors.CallCompactUnboundModuleError
-    )()
+    error: Exception = errors.CallCompactUnboundModuleError()
+    if hasattr(module, "_explicit"):
+        error = CallCompactUnboundModuleError(*error.args)
     kind = type(module).__name__
     error.add_note(
         f"{kind} has no variables yet. Call it inside another module, through {kind}(...).init and"
