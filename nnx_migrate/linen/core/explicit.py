@@ -13,12 +13,13 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from flax import nnx
+from flax import errors, nnx
 from flax.nnx.pytreelib import PytreeState
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core import inside
 from nnx_migrate.linen.core.explicit_calls import ExplicitCalls
+from nnx_migrate.linen.core.lifecycle import unbound_error
 from nnx_migrate.linen.core.members import carried, members_of
 from nnx_migrate.linen.core.module import Module
 from nnx_migrate.linen.core.sizes.declaration import Size
@@ -100,6 +101,24 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     @nowrap
     def _calls(self) -> ExplicitCalls:
         return ExplicitCalls(self.scope, self._sizing())
+
+    @nowrap
+    def _call_unbound(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a method that needs fields alone, as Linen does for classes with `setup`."""
+        module = _with_fields_alone(self._explicit_class(), self._given())
+        try:
+            return getattr(module, name)(*args, **kwargs)
+        except AttributeError as lack:
+            if not isinstance(lack.obj, self._explicit_class()):
+                raise
+            raise unbound_error(self, CallCompactUnboundModuleError) from lack
+
+
+class CallCompactUnboundModuleError(errors.CallCompactUnboundModuleError, AttributeError):
+    """Linen raises the first where the class is compact, the second where it has `setup`."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, *errors.CallCompactUnboundModuleError().args)  # flax's text
 
 
 def lazy(cls: Any, **sizes: Size) -> Any:
@@ -200,11 +219,14 @@ def _run_post_init(cls: Any, fields: Mapping[str, Any]) -> None:
     check = getattr(cls, "__post_init__", None)
     if check is None:
         return
-    trial = object.__new__(cls)
-    vars(trial).update(
-        fields, _pytree__state=PytreeState(), _pytree__nodes=cls._pytree__nodes
-    )  # as NNX makes an instance before its constructor runs
-    check(trial)
+    check(_with_fields_alone(cls, fields))
+
+
+def _with_fields_alone(cls: Any, fields: Mapping[str, Any]) -> Any:
+    """An instance as NNX makes it before its constructor runs, with values for the fields."""
+    module = object.__new__(cls)
+    vars(module).update(fields, _pytree__state=PytreeState(), _pytree__nodes=cls._pytree__nodes)
+    return module
 
 
 def _field(parameter: inspect.Parameter) -> Any:

@@ -233,7 +233,7 @@ class Lifecycle:
             self._try_setup()
         if is_compact:
             if self.scope is None:
-                raise _unbound(self)
+                return self._call_unbound(name, args, kwargs)
             is_recurrent, state.in_compact_method = state.in_compact_method, True
         stack = context.module_stack
         stack.append(self)
@@ -246,6 +246,9 @@ class Lifecycle:
             # A method may call its base class's: then the outer one is still running.
             if (is_compact or is_setup) and not is_recurrent:
                 state.reset()
+
+    def _call_unbound(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise unbound_error(self)
 
     def _run(
         self, fun: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_setup: bool
@@ -330,17 +333,11 @@ class Lifecycle:
         return cls
 
 
-class CallCompactUnboundModuleError(errors.CallCompactUnboundModuleError, AttributeError):
-    """Of explicit modules: Linen raises the second where `setup` would have made the layers."""
-
-    def __init__(self, message: str) -> None:
-        Exception.__init__(self, message)
-
-
-def _unbound(module: Any) -> Exception:
-    error: Exception = errors.CallCompactUnboundModuleError()
-    if hasattr(module, "_explicit"):
-        error = CallCompactUnboundModuleError(*error.args)
+def unbound_error(
+    module: Any, error_class: Callable[[], Exception] = errors.CallCompactUnboundModuleError
+) -> Exception:
+    """What calls raise that need variables, of a module to which nothing has given them."""
+    error = error_class()
     kind = type(module).__name__
     error.add_note(
         f"{kind} has no variables yet. Call it inside another module, through {kind}(...).init and"

@@ -570,6 +570,31 @@ def test_unbuilt_they_raise_what_compact_methods_do_and_what_those_with_setup_do
         nn.lazy(Either)(True, True)(X4)
 
 
+class Stepping(nnx.Module):
+    """Methods that need no more than fields, at least with some of them."""
+
+    def __init__(self, width: int, deep: bool = False, *, in_features: int, rngs: nnx.Rngs) -> None:
+        self.width, self.deep = width, deep
+        self.cell = nnm.GRUCell(width, in_features=in_features, rngs=rngs)
+
+    @nnm.remat
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.cell(self.initialize_carry(x.shape), x)[0] if self.deep else x * self.width
+
+    def initialize_carry(self, shape: tuple[int, ...]) -> jax.Array:
+        return nnm.GRUCell.make_carry(KEY, self._sized(shape), features=self.width)
+
+    def _sized(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:-1], self.width)
+
+
+def test_unbuilt_they_run_what_needs_fields_alone() -> None:
+    np.testing.assert_array_equal(nn.lazy(Stepping)(5).initialize_carry((2, 3)), jnp.zeros((2, 5)))
+    np.testing.assert_array_equal(nn.lazy(Stepping)(5)(X4), X4 * 5)
+    with pytest.raises(AttributeError, match="CallCompactUnboundModuleError"):
+        nn.lazy(Stepping)(5, deep=True)(X4)
+
+
 class Lifted(Either):
     """Also beside a class that is lifted anew whenever the module is built."""
 
