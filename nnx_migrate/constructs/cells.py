@@ -120,19 +120,20 @@ _LAYERS = {layer.symbol: layer for layer in map(_layer, _FIELDS)}
 
 def convert_carry(
     call: ast.Call,
+    built: ast.Call,
     source: Source,
     resolve: Callable[[ast.expr], str | None],
 ) -> Code | Refusal | None:
     """``nn.GRUCell(f, parent=None).initialize_carry(key, shape)``: no cell is built in NNX.
 
-    Returns None when ``call`` is no ``initialize_carry`` of a cell constructed in place.
+    Args:
+      built: the call that builds what ``call`` asks.
+
+    Returns:
+      None when that is no cell.
     """
-    function = call.func
-    if not (isinstance(function, ast.Attribute) and function.attr == "initialize_carry"):
-        return None
-    built = function.value
-    symbol = resolve(built.func) if isinstance(built, ast.Call) else None
-    if not isinstance(built, ast.Call) or symbol not in _LAYERS:
+    symbol = resolve(built.func)
+    if symbol not in _LAYERS:
         return None
     layer = _LAYERS[symbol]
     name = layer.name

@@ -8,6 +8,7 @@ import pytest
 
 from nnx_migrate.constructs import convert_carry
 from nnx_migrate.constructs.common.base import Code, Refusal
+from nnx_migrate.sizes.carry_cells import carry_cells
 from tests.constructs.convert import refusal, text, text_of
 from tests.constructs.test_decorators import parsed
 
@@ -40,8 +41,13 @@ def test_an_unknown_size_is_refused(before: str) -> None:
 def carry(text: str) -> Code | Refusal | None:
     node, renderer, project, scope = parsed(text)
     assert isinstance(node, ast.Expr)
-    assert isinstance(node.value, ast.Call)
-    return convert_carry(node.value, renderer, lambda one: project.resolve(one, scope))
+    (function,) = ast.parse("def f(): pass").body
+    assert isinstance(function, ast.FunctionDef)
+    function.body = [node]
+    cell = carry_cells(function).get(id(node.value))
+    if cell is None:
+        return None
+    return convert_carry(cell.asked, cell.built, renderer, lambda one: project.resolve(one, scope))
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,12 @@ from nnx_migrate.rewrite.classes.checks.stacking import check_late
 from nnx_migrate.rewrite.classes.checks.trees import check_trees
 from nnx_migrate.rewrite.classes.checks.unread import unread
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
+from nnx_migrate.rewrite.classes.compact.carry_helpers import counted_calls
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.late import made_always
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
-from nnx_migrate.rewrite.classes.compact.uncalled import without_uncalled
+from nnx_migrate.rewrite.classes.compact.uncalled import check_uncalled
 from nnx_migrate.rewrite.classes.constructor import (
     Constructor,
     insert_header,
@@ -131,13 +132,17 @@ class _Conversion:
             )
         self._check_told(can_help=True)
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
-        self.sizes = relaxed(without_uncalled(self.cls, without_applied_only(self.cls, self.sizes)))
+        check_uncalled(self.cls, self.sizes)
+        self.sizes = relaxed(without_applied_only(self.cls, self.sizes))
         self.layout: Layout = layout_of(self.cls)
         self.helpers = helpers_of(self.project, self.cls, self.context)
         self.items = find_items(self.cls, self.sizes, self.helpers.inside)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.sizes, self.context)
         check_methods(self.project, self.cls, self.items)
-        check_items(self.cls, self.items, self._compact_method())
+        self.counted = counted_calls(self.cls, self.sizes, self._compact_method())
+        elsewhere = {id(one.site.call) for one in self.counted.values() if one.site is not None}
+        own = {key: one for key, one in self.items.items() if key not in elsewhere}
+        check_items(self.cls, own, self._compact_method())
         check_compact_calls(self.project, self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
@@ -330,6 +335,7 @@ class _Conversion:
             counts_before(self.project, self.cls, self.sizes, self.items),
             held=reads.held,
             streams=reads.streams,
+            counted=self.counted,
         )
         part = convert_compact(compact)
         check_lazy(self.project, self.cls, method, part.lazy)

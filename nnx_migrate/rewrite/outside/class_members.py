@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.references import is_alias
+from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, parameter_names
@@ -118,6 +119,8 @@ def _is_free(project: Project, cls: ClassInfo, name: str, seen: set[tuple[str, s
             nodes = _run(method)
             if not kinds or any(getattr(one, "id", "") in _OWNER for one in nodes):
                 return False
+            cells = {id(one.built.func) for one in carry_cells(method).values()}
+            nodes = [one for one in nodes if id(one) not in cells]  # both forms ask a class for it
             names = [one.arg for one in (*method.args.posonlyargs, *method.args.args)]
             own = {name: cls for name in names[:1] if "classmethod" in kinds}
             return _are_free(project, nodes, owner.scope.enter(method), own, seen)

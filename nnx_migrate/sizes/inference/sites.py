@@ -12,6 +12,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Instance, Submodule, Use, class_name
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.sizes.evidence import wanted
 from nnx_migrate.sizes.expressions.list_parts import check_met
 from nnx_migrate.sizes.inference.call_forms import call_forms
@@ -83,6 +84,9 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
             methods=frozenset(one.method for one in uses if one.primary and not one.conditions),
         )
     kind = _kind(analysis, module)
+    if kind is SiteKind.LAYER and _is_for_carry(analysis, module):
+        name = class_name(module) or None
+        return Site(module.call, kind, module.symbol, {}, reached="False", class_name=name)
     options = module.options
     sizes = (
         _option_sizes(analysis, module, uses) if options else _layer_sizes(analysis, module, uses)
@@ -105,6 +109,16 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         takes_some=takes_different_sizes(analysis, options) and bool(sizes),
         calls=call_forms(analysis, module) if has_options else frozenset(),
     )
+
+
+def _is_for_carry(analysis: ClassAnalysis, module: Submodule) -> bool:
+    """Whether it is a cell that a method only asks for a carry."""
+    layer = layer_of(module.symbol)
+    if layer is None or "initialize_carry" not in layer.methods:
+        return False
+    methods = (one for cls in analysis.root.info.mro for one in cls.methods.values())
+    cells = (one for method in methods for one in carry_cells(method).values())
+    return any(one.built is module.call for one in cells)
 
 
 def _reached(

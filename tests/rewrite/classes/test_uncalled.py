@@ -20,6 +20,12 @@ class M(nn.Module):
     return x
 """
 CARRY = "initialize_carry(jax.random.key(0), x.shape)"
+HELPER = f"""\
+  @staticmethod
+  def zeros(x):
+    cell = nn.LSTMCell(4)
+    return cell.{CARRY}
+"""
 LOOP = f"""\
 for _ in range(2):
       carry = nn.LSTMCell(4).{CARRY}
@@ -35,10 +41,16 @@ for _ in range(2):
         f"carry = nn.LSTMCell(4, name='a').{CARRY}\n    carry, x = nn.LSTMCell(4)(carry, x)",
         LOOP,
         f"for _ in range(2):\n      x = x + nn.LSTMCell(4).{CARRY}[0]\n    x = nn.Dense(4)(x)",
+        f"cell = nn.LSTMCell(4)\n    carry = cell.{CARRY}\n    carry, x = nn.LSTMCell(4)(carry, x)",
+        f"n = 4\n    cell = nn.LSTMCell(n)\n    x = cell.{CARRY}[1] + cell.{CARRY}[0]",
+        "carry, x = nn.LSTMCell(4)(self.zeros(x), x)",
+        "carry, x = nn.LSTMCell(4)(self.zeros(self.zeros(x)[0]), x)",
+        "for _ in range(2):\n      carry, x = nn.LSTMCell(4)(self.zeros(x), x)",
+        "if len(self.sizes) == 2:\n      carry, x = nn.LSTMCell(4)(self.zeros(x), x)",
     ],
 )
 def test_a_cell_that_is_built_for_its_carry_counts_and_is_not_built(body: str) -> None:
-    source, x = CELL.format(body=body), jnp.ones((2, 4))
+    source, x = CELL.format(body=body) + HELPER, jnp.ones((2, 4))
     with (
         loaded(source, "carry_before") as before,
         loaded(converted(source), "carry_after") as after,
@@ -56,7 +68,6 @@ def test_a_cell_that_is_built_for_its_carry_counts_and_is_not_built(body: str) -
 @pytest.mark.parametrize(
     "body",
     [
-        f"cell = nn.LSTMCell(4)\n    carry = cell.{CARRY}",
         "dense = nn.Dense(4)\n    x = x * dense.features",
         "dense = nn.Dense(4)",
     ],
@@ -76,4 +87,44 @@ for size in self.sizes:
       if size > 3:
         carry = nn.LSTMCell(size).{CARRY}
         carry, x = nn.LSTMCell(size)(carry, x)"""
+    assert "it is never called" in refusal(CELL.format(body=body)).reason
+
+
+@pytest.mark.parametrize(
+    ("body", "helper", "reason"),
+    [
+        (
+            "if x.ndim > self.sizes[0]:\n      x = self.zeros(x)[0]\n    x = nn.LSTMCell(4)(self.zeros(x), x)[1]",
+            HELPER,
+            "how many of its class",
+        ),
+        ("x = M.zeros(x)[0]", HELPER, "how often Linen counts the cell of 'zeros'"),
+        ("x = jax.tree.map(self.zeros, x)[0]", HELPER, "where Linen builds none"),
+        (
+            "x = self.zeros(x)[0]",
+            HELPER.replace("return cell", "return x.ndim > 1 and nn.LSTMCell(4)").replace(
+                "cell =", "# "
+            ),
+            "how often Linen counts the cell of 'zeros'",
+        ),
+        (
+            "x = self.zeros(x)[0]",
+            HELPER.replace("cell =", "if x.ndim > 1:\n      return x\n    cell ="),
+            "how often Linen counts the cell of 'zeros'",
+        ),
+        (
+            "if self.sizes[0] > 3:\n      x = self.zeros(x)[0]\n    x = nn.LSTMCell(4)(self.zeros(x), x)[1]",
+            HELPER,
+            "how many of its class",
+        ),
+    ],
+)
+def test_a_helper_that_builds_a_cell_where_its_number_is_not_known_is_refused(
+    body: str, helper: str, reason: str
+) -> None:
+    assert reason in refusal(CELL.format(body=body) + helper).reason
+
+
+def test_a_cell_whose_arguments_change_before_it_is_asked_is_refused() -> None:
+    body = f"n = 4\n    cell = nn.LSTMCell(n)\n    n = 5\n    x = cell.{CARRY}[n - 5]"
     assert "it is never called" in refusal(CELL.format(body=body)).reason

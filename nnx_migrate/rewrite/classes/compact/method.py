@@ -31,6 +31,7 @@ class CompactMethod:
       given: parameters of the method that ``__init__`` knows as well.
       held: edits of the values of variables, valid in both.
       streams: names of the streams that keys are drawn from, by id of the call.
+      counted: what calls of other methods build, by id of the call: Linen counts it there.
     """
 
     project: Project
@@ -48,6 +49,7 @@ class CompactMethod:
     given: frozenset[str] = frozenset()
     held: Edits = field(default_factory=dict)
     streams: Mapping[int, str] = field(default_factory=dict)
+    counted: Mapping[int, Item] = field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:

@@ -100,7 +100,11 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     refuse_leaks(method.method, items, RULE)
     guards = guards_of(method.method, items, wrappers)
     refuse_late_reads(method.method, items)
-    body = [one for one in method.method.body if method.common.get(id(one)) != GONE]
+    body = [
+        one
+        for one in method.method.body
+        if method.common.get(id(one)) != GONE or any(id(node) in items for node in walk(one))
+    ]  # what goes counts where it builds something
     built = with_aliases(flow_of(body, items), method.method)
     steps = guarded(built, guards)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
@@ -118,7 +122,10 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.whole = _whole(items, moves, _widths(method.sizes))
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
-    names, indexes = _names(method, built, taint)  # Linen gives names where it builds
+    # Linen gives names where it builds.
+    counting = with_aliases(flow_of(body, {**items, **method.counted}), method.method)
+    names, indexes = _names(method, counting if method.counted else built, taint)
+    names = _without_counted(names, method.counted)
     _check_guarded([items[key] for key in guards], names, moves)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
     return Survey(
@@ -166,6 +173,19 @@ def _names(
         taken = words | method.cls.methods.keys()
         names = {**names, **(run_time_names(steps, names, found.indexes, taken) or {})}
     return names, found.indexes.read_by(names)
+
+
+def _without_counted(names: Mapping[int, Name], counted: Mapping[int, Item]) -> Mapping[int, Name]:
+    """The attributes but for those of what calls of other methods build and nothing keeps.
+
+    Raises:
+      Refused: the run-time counter gives them their numbers, which counts what is there.
+    """
+    for key, item in counted.items():
+        if key in names and names[key].counted is not None:
+            reason = "how many of its class Linen counts before this call is not known"
+            raise Refused(item.call, reason, "give the submodules names", RULE)
+    return {key: name for key, name in names.items() if key not in counted}
 
 
 def _words(method: CompactMethod) -> frozenset[str]:

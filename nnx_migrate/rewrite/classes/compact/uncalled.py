@@ -1,53 +1,40 @@
 """Built-in layers that a compact method builds and never calls: Linen's ``init`` gives them no parameters.
 
-``nn.LSTMCell(8).initialize_carry(key, shape)`` asks a cell for zeros. It counts where Linen numbers
-submodules and is not built. A layer with a name may be called by code that is not seen here, unless
-all that the method does with the name is to ask it for a carry or a field.
+A layer with a name may be called by code that is not seen here, unless all that the method does with
+the name is to ask it for a field, or for a carry after its arguments changed (else `CarryCell`).
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
-_CARRY = "initialize_carry"
 _CALLS = frozenset({"__call__", "attend"})  # these make parameters, whoever is handed them
 
 
-def without_uncalled(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
-    """``sizes`` where cells that are built for a carry are never reached.
+def check_uncalled(cls: ClassInfo, sizes: ClassSizes) -> None:
+    """Refuse a layer with a name that is only asked for a carry or its fields.
 
     Raises:
-      Refused: a layer with a name is only asked for a carry or its fields.
+      Refused: there is one.
     """
-    layers = {key: one for key, one in sizes.sites.items() if one.kind is SiteKind.LAYER}
-    unreached: dict[int, Site] = {}
     for name, method in cls.methods.items():
-        if name == "setup":
-            continue
-        for node in walk(method):
-            match node:
-                case ast.Call(func=ast.Attribute(value=built, attr=attr)) if (
-                    attr == _CARRY and id(built) in layers
-                ):
-                    unreached[id(built)] = replace(layers[id(built)], reached="False")
-        for built in _only_asked(method):
-            if id(built) in layers:
+        for built in _only_asked(method) if name != "setup" else ():
+            site = sizes.sites.get(id(built))
+            if site is not None and site.kind is SiteKind.LAYER and site.reached != "False":
                 raise Refused(
                     built,
                     "it is never called, and Linen's init gives it no parameters then",
                     "ask for the carry where the cell is built, or write the values out",
                     RULE,
                 )
-    return replace(sizes, sites={**sizes.sites, **unreached})
 
 
 def _only_asked(method: ast.FunctionDef) -> Iterator[ast.Call]:
@@ -57,7 +44,7 @@ def _only_asked(method: ast.FunctionDef) -> Iterator[ast.Call]:
     asked -= {
         id(one.func.value)
         for one in each(method, ast.Call)
-        if isinstance(one.func, ast.Attribute) and one.func.attr != _CARRY
+        if isinstance(one.func, ast.Attribute) and one.func.attr != "initialize_carry"
     }
     for node in walk(method):
         match node:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -26,6 +27,7 @@ from nnx_migrate.edit.statements import GONE
 from nnx_migrate.model import Confidence
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.render import renderer_of
+from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, table_of
 from nnx_migrate.source.project import Project, Scope
@@ -243,10 +245,20 @@ def _whole_edits(
         for decorator in method.decorator_list:
             if isinstance(decorator, ast.Call) and id(decorator) not in handled:
                 _whole(project, cls.scope, decorator, convert_decorator, edits, inside, remarks)
-        for node in walk(method):
-            if isinstance(node, ast.Call):
-                _whole(project, scope, node, convert_carry, edits, inside, remarks)
+        for cell in carry_cells(method).values():
+            convert = partial(_carry, cell.built)
+            if not _whole(project, scope, cell.asked, convert, edits, inside, remarks):
+                continue
+            if cell.statement is not None:
+                edits[id(cell.statement)] = GONE
+                inside.update(map(id, walk(cell.statement)))
     return edits, inside
+
+
+def _carry(
+    built: ast.Call, asked: ast.Call, source: Source, resolve: _Resolve
+) -> Code | Refusal | None:
+    return convert_carry(asked, built, source, resolve)
 
 
 def _whole(
@@ -257,12 +269,14 @@ def _whole(
     edits: Edits,
     inside: set[int],
     remarks: Remarks,
-) -> None:
+) -> bool:
+    """Replace a node that ``convert`` knows; whether it does."""
+
     def resolve(one: ast.expr) -> str | None:
         return project.resolve(one, scope)
 
     if convert(node, renderer_of(scope.module), resolve) is None:
-        return
+        return False
 
     def make(renderer: Renderer) -> Any:
         found = convert(node, renderer, resolve)
@@ -272,6 +286,7 @@ def _whole(
     edits[id(node)] = make
     parts = [node.func, *node.args[:1]] if convert is convert_decorator else [node.func]
     inside.update(id(child) for part in parts for child in walk(part))
+    return True
 
 
 def _call_edit(
