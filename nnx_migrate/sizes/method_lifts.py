@@ -72,7 +72,7 @@ def callers_axis(interpreter: Interpreter, method: str, path: str, axis: int | N
 
     Args:
       path: the argument, maybe followed by attributes and indices.
-      axis: negative; None for the whole shape.
+      axis: from the front or the end; None for the whole shape.
 
     Raises:
       Unplaced: the decorators do not say.
@@ -103,10 +103,14 @@ def _outside(axes: Value, position: int, count: int, axis: int | None, body: Arr
     lifted = number_of(axes)
     if lifted is None:
         raise Unplaced("which axis of it the decorator of the method takes away is not known")
-    if axis is None or axis >= 0:
+    if axis is None or (axis >= 0 and lifted < 0):
         raise Unplaced("the decorator of the method takes an axis away")
+    if axis >= 0:
+        return axis if axis < lifted else axis + 1
     if lifted < 0:
         return axis if -axis < -lifted else axis - 1
+    if body.rank is None and axis < -1 and lifted > 0:
+        raise Unplaced("the decorator of the method takes an axis away")
     if body.rank is None and body.depth + axis < lifted and lifted > 1:
         raise Unplaced(f"whether axis {lifted}, which the decorator takes away, is its last one")
     # Axis 1 is that of steps behind the batch, not the last one: callers show it (takes_last).

@@ -145,8 +145,31 @@ def test_results_of_a_decorated_method_are_stacked(name: str, out_axes: str, exp
 
 
 @pytest.mark.parametrize(
+    ("options", "read", "inputs", "expected"),
+    [
+        ("in_axes=0", "x.shape[1]", "jnp.zeros((2, 5, 7))", "x_shape[2]"),
+        ("in_axes=1", "x.shape[0] + x.shape[1]", "jnp.zeros((2, 5, 7))", "x_shape[0] + x_shape[2]"),
+        ("in_axes=2", "x.shape[1]", "jnp.zeros((2, 7, 5))", "x_shape[1]"),
+        ("in_axes=0", "x.shape[-2]", "jnp.zeros((2, 5, 7))", "x_shape[-2]"),
+    ],
+)
+def test_an_axis_counted_from_the_front_is_another_for_callers(
+    options: str, read: str, inputs: str, expected: str
+) -> None:
+    lifted = decorated(options).replace(
+        "nn.Dense(3)(x)", f"self.param('w', lambda _: jnp.ones({read}))"
+    )
+    source = compact(f"return Lifted()({inputs})", before=lifted)
+    found = sizes_of(source, "Lifted")
+    assert expected in found.dims.values() or expected in found.statics.values()
+    assert not found.problems
+
+
+@pytest.mark.parametrize(
     ("options", "body", "reason"),
     [
+        ("in_axes=-1", "nn.Dense(x.shape[1])(x)", "takes an axis away"),
+        ("in_axes=1", "nn.Dense(x.shape[-2])(x)", "takes an axis away"),
         ("in_axes=2", "nn.Dense(3)(x)", "whether axis 2, which the decorator takes away"),
         ("in_axes=AXES", "nn.Dense(3)(x)", "which axis of it the decorator"),
         ("in_axes=1", "x @ self.param('w', nn.initializers.ones, x.shape[-2:])", "takes an axis"),

@@ -67,11 +67,12 @@ def name_arguments(
         open_sizes = analysis.optional - analysis.required
         optional = name in open_sizes or (is_whole and ex.input_shape(path).text in open_sizes)
         method = _method_with(analysis, path)
+        outer = _axis(analysis, method, path, axis)
         arguments[name] = SizeArgument(
             text,
             method=method,
             argument=path,
-            axis=_axis(analysis, method, path, None if is_whole else axis),
+            axis=None if is_whole else outer,
             optional=optional,
         )
     found = analysis.root.info.find(METHOD)
@@ -82,7 +83,7 @@ def name_arguments(
 
 
 def _axis(analysis: ClassAnalysis, method: str, path: str, axis: int | None) -> int | None:
-    """The axis of the argument that callers of the method pass."""
+    """The axis of the argument that callers of the method pass; None for its whole shape."""
     try:
         return callers_axis(analysis.interpreter, method, path, axis)
     except Unplaced as why:
@@ -146,9 +147,11 @@ def renamer(analysis: ClassAnalysis, arguments: dict[str, SizeArgument]) -> Call
             return f"{shown} is not None"
         if argument is None:
             return match.group()
-        _, axis = ex.input_of(match.group())
-        whole = argument.axis is None and axis is not None
-        return f"{argument.name}[{axis}]" if whole else argument.name
+        path, axis = ex.input_of(match.group())
+        if argument.axis is not None:
+            return argument.name
+        axis = _axis(analysis, argument.method, path, axis)
+        return argument.name if axis is None else f"{argument.name}[{axis}]"
 
     return lambda text: INPUT.sub(spelled, text)
 
