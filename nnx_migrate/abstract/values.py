@@ -159,6 +159,23 @@ class Extended(Value):
 
 
 @dataclass(frozen=True)
+class Rounds(Value):
+    """What the rounds of a loop append, several items each: ``layers += [Dense(n), relu]``.
+
+    The item of ``each`` is the `Sequence` of what one round appends.
+    """
+
+    each: Repeated
+
+
+@dataclass(frozen=True)
+class Joined(Value):
+    """A list of several parts, one after the other: ``[Dense(8), *blocks, Dense(2)]``."""
+
+    parts: tuple[Sequence | Repeated | Rounds, ...]
+
+
+@dataclass(frozen=True)
 class Record(Value):
     """A dict, named tuple, dataclass or model output with known entries (in order)."""
 
@@ -284,8 +301,45 @@ def held_modules(value: Value) -> Iterator[Submodule | Instance]:
             yield from held_modules(item)
         case Extended(first=first, rest=rest):
             yield from (one for item in (*first, rest) for one in held_modules(item))
+        case Rounds(each=each):
+            yield from held_modules(each)
+        case Joined(parts=parts):
+            yield from (one for part in parts for one in held_modules(part))
         case Record(entries=entries):
             yield from (one for item in entries.values() for one in held_modules(item))
+
+
+def parts_of(value: Value) -> tuple[Sequence | Repeated | Rounds, ...] | None:
+    """The parts of a list, in their order; None for what is no list."""
+    match value:
+        case Sequence() | Repeated() | Rounds():
+            return (value,)
+        case Extended(first=first, rest=rest):
+            return Sequence(first, is_list=True), rest
+        case Joined(parts=parts):
+            return parts
+    return None
+
+
+def joined_lists(*values: Value) -> Value:
+    """Lists one after the other; Unknown where one of them is."""
+    found: list[Sequence | Repeated | Rounds] = []
+    for value in values:
+        parts = parts_of(value)
+        if parts is None:
+            return Unknown("a list with parts that nobody knows")
+        found += [one for one in parts if one != Sequence((), is_list=True)]
+    return Joined(tuple(found))
+
+
+def alike(value: Joined) -> Repeated:
+    """A list of parts as one of which each item may be any of theirs."""
+    items: list[Value] = []
+    for part in value.parts:
+        rounds = part.each.item if isinstance(part, Rounds) else part
+        items += rounds.items if isinstance(rounds, Sequence) else [rounds]
+    items = [one.item if isinstance(one, Repeated) else one for one in items]
+    return Repeated(join_all(None, items))
 
 
 def class_name(module: Submodule | Instance) -> str:

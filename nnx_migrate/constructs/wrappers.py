@@ -11,16 +11,20 @@ flax 0.12.8 and 0.12.12: linen/recurrent.py, linen/combinators.py, linen/batch_a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
     STARRED,
     Array,
     Record,
+    Repeated,
     Sequence,
     Static,
     Submodule,
     Unknown,
     Value,
+    parts_of,
 )
 from nnx_migrate.constructs.cells import carry_of
 from nnx_migrate.constructs.common.base import linen
@@ -65,12 +69,19 @@ def bidirectional(call: ShapeCall) -> Outcome:
 
 def sequential(call: ShapeCall) -> Outcome:
     """What the last layer makes."""
-    layers, value = call.field("layers"), call.args[0] if call.args else Unknown()
-    if not isinstance(layers, Sequence):
-        return {}, Unknown("Sequential over an unknown list")
-    args, kwargs = call.args, call.kwargs
-    for layer in layers.items:
-        value = call.analysis.call_value(layer, args, kwargs, call.layer.call)
+    value, args, kwargs = call.args[0] if call.args else Unknown(), call.args, call.kwargs
+    for part in parts_of(call.field("layers")) or ():
+        if isinstance(part, Sequence):
+            for layer in part.items:
+                value = call.analysis.call_value(layer, args, kwargs, call.layer.call)
+                args, kwargs = _handed_on(value)
+            continue
+        if len(args) != 1 or kwargs:
+            return {}, Unknown("Sequential of several arguments over an unknown list")
+        one = (
+            replace(part, item=Sequence((part.item,))) if isinstance(part, Repeated) else part.each
+        )
+        value = call.analysis.call_in_turn(one, args[0], call.layer)
         args, kwargs = _handed_on(value)
     return {}, value
 

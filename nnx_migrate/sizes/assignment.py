@@ -12,12 +12,14 @@ from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Extended,
+    Joined,
     Record,
     Repeated,
     Sequence,
     Static,
     Unknown,
     Value,
+    alike,
     held_modules,
 )
 from nnx_migrate.sizes.frames import Frame
@@ -73,7 +75,7 @@ def _set_item(name: str, key: Value, value: Value, frame: Frame) -> None:
             changed = list(items)
             changed[constant] = value
             frame.change(name, Sequence(tuple(changed), is_list=True))
-        case Record() | Sequence() | Repeated() | Extended() | Choice():
+        case Record() | Sequence() | Repeated() | Extended() | Joined() | Choice():
             frame.change(name, Unknown("an item that nobody knows is changed"))
         case Static() | Argument() if isinstance(constant, str):
             frame.change(name, Unknown("an entry is changed"))
@@ -99,6 +101,8 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
         return [*value.items[:head], middle, *value.items[cut:]]
     if isinstance(value, Argument) and not starred:
         return [Argument(f"{value.path}[{i}]") for i in range(count)]
+    if isinstance(value, Joined):
+        value = alike(value)
     if isinstance(value, Repeated):
         if starred and any(True for _ in held_modules(value)):
             interpreter.refuse(

@@ -16,6 +16,7 @@ from nnx_migrate.abstract.values import (
     DataClass,
     Extended,
     Instance,
+    Joined,
     Library,
     Partial,
     Record,
@@ -189,7 +190,7 @@ def call_method(
             return result
         case Record():
             return record_method(interpreter, base, name, args, kwargs, node, frame)
-        case Sequence() | Repeated() | Extended():
+        case Sequence() | Repeated() | Extended() | Joined():
             return list_method(base, name, args, node, frame)
         case Static(expr=expr):
             check_maker(interpreter, base, name, node, frame)

@@ -9,8 +9,10 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     Instance,
+    Joined,
     Record,
     Repeated,
+    Rounds,
     Sequence,
     Static,
     Unknown,
@@ -68,6 +70,10 @@ def _holds(value: Value, old: Value) -> bool:
             return any(_holds(one, old) for one in entries.values())
         case Repeated(item=item):
             return _holds(item, old)
+        case Joined(parts=parts):
+            return any(_holds(one, old) for one in parts)
+        case Rounds(each=each):
+            return _holds(each, old)
     return False
 
 

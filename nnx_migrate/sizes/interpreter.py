@@ -22,6 +22,8 @@ from nnx_migrate.abstract.values import (
     Array,
     CallForm,
     Instance,
+    Repeated,
+    Sequence,
     Submodule,
     Use,
     Value,
@@ -71,6 +73,9 @@ class Interpreter(ABC):
     )  # what the loops have to hold for a round in which each is built
     applied: set[int] = field(default_factory=set)  # constructor calls of layers given parameters
     carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
+    turns: dict[tuple[int, int], ast.For] = field(
+        default_factory=dict
+    )  # what each `nn.Sequential` of a loop runs
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
     loop_names: LoopNames = field(default_factory=LoopNames)
@@ -311,6 +316,26 @@ class Interpreter(ABC):
         """Call any value outside a frame (layers that call other layers)."""
         frame = Frame(Scope(self.root.info.module), {}, None)
         return self.call(target, args, kwargs, node, frame)
+
+    def call_in_turn(self, rounds: Repeated, value: Value, layer: Submodule) -> Value:
+        """What a layer makes of a value: ``for layers in rounds: x = layers[0](x)``, and so on."""
+        assert layer.call is not None
+        assert isinstance(rounds.item, Sequence)
+        own = layer.owner is self.root
+        env = {"rounds": rounds, "x": value}
+        frame = Frame(Scope(self.root.info.module), env, self.root, own=own)
+        key = id(layer.call), id(rounds.origin)
+        loop = self.turns.setdefault(key, _turns(layer.call, len(rounds.item.items)))
+        self.run([loop], frame)
+        return frame.env["x"]
+
+
+def _turns(call: ast.Call, count: int) -> ast.For:
+    """The loop that a call of `nn.Sequential` is, of which each round calls so many layers."""
+    calls = "".join(f"\n    x = layers[{number}](x)" for number in range(count))
+    (loop,) = ast.parse(f"for layers in rounds:{calls}").body
+    assert isinstance(loop, ast.For)
+    return ast.increment_lineno(loop, call.lineno - 1)
 
 
 def out_variable(layer: Submodule) -> str:

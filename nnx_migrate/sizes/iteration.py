@@ -15,12 +15,14 @@ from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Extended,
+    Joined,
     Record,
     Repeated,
     Sequence,
     Static,
     Unknown,
     Value,
+    alike,
     as_array,
     held_modules,
     join_all,
@@ -110,6 +112,8 @@ _ENDS = "this loop may end before it met each submodule of the list"
 
 def _parts(value: Value) -> tuple[list[Value], Value]:
     """Items known one by one at the head of a sequence, and the rest."""
+    if isinstance(value, Joined):
+        return [], alike(value)
     if isinstance(value, Extended):
         return list(value.first), value.rest
     if isinstance(value, Enumerated):
@@ -157,6 +161,8 @@ def _items(value: Value) -> list[Value] | None:
 def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
     """One item for all iterations; plain items are named by the loop's own target."""
     match value:
+        case Joined():
+            return _abstract(alike(value), target, loop)
         case Range(last=last, counts=counts, from_zero=from_zero):
             if counts:
                 loop.count(target, from_zero=from_zero)

@@ -9,17 +9,20 @@ from nnx_migrate.abstract.values import (
     NONE,
     Choice,
     Extended,
+    Joined,
     Record,
     Repeated,
     Sequence,
     Static,
     Unknown,
     Value,
+    alike,
     join,
+    joined_lists,
 )
 from nnx_migrate.sizes.frames import Frame
 
-_MUTABLE = (Sequence, Repeated, Extended, Record, Choice)
+_MUTABLE = (Sequence, Repeated, Extended, Joined, Record, Choice)
 # Methods of lists, tuples and dicts that change nothing; any other may.
 READING = frozenset({"index", "count", "copy", "get", "keys", "items", "values"}) | {
     f"__{name}__" for name in ("getitem", "len", "iter", "contains", "eq", "add", "mul")
@@ -27,7 +30,7 @@ READING = frozenset({"index", "count", "copy", "get", "keys", "items", "values"}
 
 
 def list_method(
-    base: Sequence | Repeated | Extended,
+    base: Sequence | Repeated | Extended | Joined,
     name: str,
     args: tuple[Value, ...],
     node: ast.Call,
@@ -36,11 +39,10 @@ def list_method(
     """``base.name(*args)``; a list that nobody knows afterwards is Unknown."""
     match name:
         case "append" if len(args) == 1:
-            hold(_longer(base, args), node, frame)
+            hold(_extended(base, Sequence(args)), node, frame)
             return NONE
         case "extend" if len(args) == 1:
-            items = args[0].items if isinstance(args[0], Sequence) else None
-            hold(_longer(base, items) if items is not None else Unknown(), node, frame)
+            hold(_extended(base, args[0]), node, frame)
             return NONE
         case "pop":
             return _popped(base, args, node, frame)
@@ -81,20 +83,18 @@ def _inside(value: Value) -> Iterator[Value]:
             parts = entries.values()
         case Repeated(item=item):
             parts = (item,)
+        case Joined():
+            parts = (alike(value).item,)
     for part in parts:
         if isinstance(part, _MUTABLE):
             yield part
             yield from _inside(part)
 
 
-def _longer(base: Sequence | Repeated | Extended, added: tuple[Value, ...]) -> Value:
-    match base:
-        case Sequence(items=items):
-            return Sequence((*items, *added), is_list=True)
-        case Repeated(item=item):
-            return Repeated(_any((item, *added)))
-        case Extended(first=first, rest=rest):
-            return Extended(first, Repeated(_any((rest.item, *added))))
+def _extended(base: Sequence | Repeated | Extended | Joined, added: Value) -> Value:
+    if isinstance(base, Sequence) and isinstance(added, Sequence):
+        return Sequence((*base.items, *added.items), is_list=True)
+    return joined_lists(base, added)
 
 
 def _any(items: tuple[Value, ...]) -> Value:
@@ -105,9 +105,15 @@ def _any(items: tuple[Value, ...]) -> Value:
 
 
 def _popped(
-    base: Sequence | Repeated | Extended, args: tuple[Value, ...], node: ast.Call, frame: Frame
+    base: Sequence | Repeated | Extended | Joined,
+    args: tuple[Value, ...],
+    node: ast.Call,
+    frame: Frame,
 ) -> Value:
     match base:
+        case Joined():
+            hold(Unknown("a list after pop"), node, frame)
+            return Unknown("an item nobody knows")
         case Repeated(item=item):
             hold(Repeated(item), node, frame)
             return item

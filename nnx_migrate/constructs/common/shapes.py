@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Instance, Static, Submodule, Unknown, Value
+from nnx_migrate.abstract.values import (
+    Array,
+    Instance,
+    Repeated,
+    Static,
+    Submodule,
+    Unknown,
+    Value,
+)
 
 Sizes = dict[str, Expr | None]
 Outcome = tuple[Sizes, Value]
@@ -37,6 +45,13 @@ class Analysis(Protocol):
         self, target: Value, args: tuple[Value, ...], kwargs: dict[str, Value], node: ast.Call
     ) -> Value:
         """The result of calling another layer."""
+
+    def call_in_turn(self, rounds: Repeated, value: Value, layer: Submodule) -> Value:
+        """What ``layer`` makes of a value that the layers of each round take one after the other.
+
+        Args:
+          rounds: its item is the `Sequence` of one round's layers.
+        """
 
 
 @dataclass(frozen=True)

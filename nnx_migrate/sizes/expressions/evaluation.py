@@ -15,6 +15,7 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
     constant,
+    joined_lists,
 )
 from nnx_migrate.sizes.expressions.calls import read_call
 from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
@@ -71,16 +72,15 @@ def _lambda(interpreter: Interpreter, node: ast.Lambda, frame: Frame) -> Value:
 
 
 def _sequence(interpreter: Interpreter, node: ast.Tuple | ast.List, frame: Frame) -> Value:
-    items: list[Value] = []
+    parts: list[Value] = []
     for one in node.elts:
         value = evaluate(interpreter, one, frame)
-        if isinstance(one, ast.Starred):
-            if not isinstance(value, Sequence):
-                return Unknown("a starred item of unknown length")
-            items.extend(value.items)
-        else:
-            items.append(value)
-    return Sequence(tuple(items), isinstance(node, ast.List))
+        parts.append(value if isinstance(one, ast.Starred) else Sequence((value,)))
+    known = [one for one in parts if isinstance(one, Sequence)]
+    if len(known) < len(parts):
+        return joined_lists(*parts)
+    items = tuple(item for one in known for item in one.items)
+    return Sequence(items, isinstance(node, ast.List))
 
 
 def _dict(interpreter: Interpreter, node: ast.Dict, frame: Frame) -> Value:

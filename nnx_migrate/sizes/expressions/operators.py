@@ -12,6 +12,7 @@ from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Extended,
+    Joined,
     Library,
     Repeated,
     Sequence,
@@ -20,6 +21,7 @@ from nnx_migrate.abstract.values import (
     Value,
     as_array,
     join_all,
+    joined_lists,
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expressions.conditions import is_told, truth
@@ -58,6 +60,8 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
                 return Extended(left.items, right)
             case Extended(first=known, rest=rest):
                 return Extended((*left.items, *known), rest)
+    if isinstance(op, ast.Add) and isinstance(left, Repeated | Extended | Joined):
+        return joined_lists(left, right)
     if isinstance(left, ShapeOf) and isinstance(right, Sequence):
         left = OpenShape(left.shape_of.known(1), left.shape_of, 0)
     if isinstance(left, OpenShape) and isinstance(right, Sequence):

@@ -16,6 +16,7 @@ from nnx_migrate.abstract.values import (
     Choice,
     Extended,
     Instance,
+    Joined,
     Library,
     Record,
     Repeated,
@@ -24,6 +25,7 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
+    alike,
     is_none,
     join,
     join_all,
@@ -79,6 +81,8 @@ def item_of(
     if isinstance(key, Static) and key.expr.is_constant:
         number = key.expr.constant
     match base:
+        case Joined():
+            return item_of(interpreter, alike(base), key, index, frame)
         case Library() if base == VARIABLES:
             return base
         case Choice(options=options):

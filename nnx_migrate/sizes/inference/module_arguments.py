@@ -8,11 +8,13 @@ from nnx_migrate.abstract.values import (
     Choice,
     Extended,
     Instance,
+    Joined,
     Record,
     Repeated,
     Sequence,
     Submodule,
     Value,
+    alike,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
@@ -42,6 +44,8 @@ def holds_state(analysis: ClassAnalysis, value: Value) -> bool:
             return any_of(item)
         case Extended(first=first, rest=rest):
             return any_of(*first, rest)
+        case Joined():
+            return any_of(alike(value))
     return False
 
 

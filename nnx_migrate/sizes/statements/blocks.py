@@ -6,7 +6,16 @@ import ast
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import NONE, Extended, Record, Repeated, Sequence, Unknown, Value
+from nnx_migrate.abstract.values import (
+    NONE,
+    Extended,
+    Joined,
+    Record,
+    Repeated,
+    Sequence,
+    Unknown,
+    Value,
+)
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.flow import (
@@ -160,7 +169,8 @@ def _skip(part: ast.AST, frame: Frame) -> None:
 def _add_to(interpreter: Interpreter, target: ast.expr, result: Value, frame: Frame) -> None:
     """``target += value``, which changes a list or dict in place."""
     held = frame.env.get(target.id) if isinstance(target, ast.Name) else None
-    if isinstance(target, ast.Name) and isinstance(held, Sequence | Repeated | Extended | Record):
+    lists = Sequence | Repeated | Extended | Joined
+    if isinstance(target, ast.Name) and isinstance(held, lists | Record):
         frame.change(target.id, result)
     else:
         assign(interpreter, target, result, frame)

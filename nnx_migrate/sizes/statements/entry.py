@@ -52,6 +52,7 @@ class Rounds:
             and isinstance(one.func, ast.Attribute)
             and one.func.attr in ("append", "extend")
         }
+        grown |= {id(one.target) for one in inside if isinstance(one, ast.AugAssign)}
         return all(
             id(one) in grown for one in inside if isinstance(one, ast.Name) and one.id == name
         )

@@ -14,7 +14,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import Array, Extended, Repeated, Sequence, Unknown, Value
+from nnx_migrate.abstract.values import (
+    Array,
+    Extended,
+    Repeated,
+    Sequence,
+    Unknown,
+    Value,
+    joined_lists,
+)
+from nnx_migrate.abstract.values import (
+    Rounds as ListRounds,
+)
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.flow import RETURN
@@ -151,6 +162,9 @@ def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:
                 length = loop.rounds if _appends_always(loop.node, name) else None
                 rest = Repeated(added[0], length, loop.node, dict(loop.last))
                 frame.env[name] = Extended(before.items, rest) if before.items else rest
+            elif added and _appends_always(loop.node, name):
+                each = Repeated(Sequence(added), None, loop.node, dict(loop.last))
+                frame.env[name] = joined_lists(before, ListRounds(each))
             elif added:
                 frame.env[name] = Unknown("a list that a loop extends")
 
@@ -163,5 +177,6 @@ def _appends_always(loop: ast.AST, name: str) -> bool:
         ):
             calls = [one.value for one in body if isinstance(one, ast.Expr)]
             texts = [ast.unparse(one.func) for one in calls if isinstance(one, ast.Call)]
-            return f"{name}.append" in texts
+            added = [ast.unparse(one.target) for one in body if isinstance(one, ast.AugAssign)]
+            return not {f"{name}.append", f"{name}.extend"}.isdisjoint(texts) or name in added
     return False

@@ -12,12 +12,14 @@ from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Extended,
+    Joined,
     Record,
     Repeated,
     Sequence,
     Static,
     Unknown,
     Value,
+    alike,
     as_array,
     common_rank,
 )
@@ -79,6 +81,8 @@ def items_of(value: Value) -> list[Value] | None:
             return [item]
         case Extended(first=first, rest=rest):
             return [*first, rest.item]
+        case Joined():
+            return [alike(value).item]
     return None
 
 

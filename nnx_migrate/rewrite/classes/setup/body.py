@@ -25,6 +25,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
 from nnx_migrate.rewrite.classes.reading.arrays import Inliner
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
+from nnx_migrate.rewrite.classes.setup.hoisting import Hoisting
 from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items, listed_params
 from nnx_migrate.rewrite.classes.setup.optional import none_edits
 from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
@@ -133,8 +134,10 @@ class SetupConverter:
         plain.add([one for one in found if id(one.value) not in done], edits, properties)
         self._computed(found, items, edits, properties)
         around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
+        hoisting = Hoisting(self.cls, self.method, self.sizes, self.layout)
         for statement in statements(self.method.body):
             around.add(statement, edits)
+            hoisting.add(statement, edits)
         renderer = renderer_of(self.cls.module, self.common).with_edits(edits)
         method = renderer.without(self.method).inner(self.method)
         made, left = self._statements(method)

@@ -1,0 +1,99 @@
+"""Comprehensions inside an expression of ``setup`` whose sizes change from item to item.
+
+``self.net = nn.Sequential([nn.Dense(n) for n in self.widths])``: a loop before the statement makes the
+list, and carries the size that each item hands on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import dotted, expression
+from nnx_migrate.edit.rendering import Renderer, Replacement
+from nnx_migrate.edit.statements import Statement, assign, line, loop, run
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
+from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.rewrite.classes.writing.layout import Layout
+from nnx_migrate.sizes.result import ClassSizes, LoopCarry
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import children
+
+RULE = "setup"
+_PLAIN = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr
+# What may leave out a part of itself, or run it later.
+_PARTLY = ast.IfExp | ast.BoolOp | ast.Lambda | ast.DictComp | ast.SetComp
+
+
+@dataclass(frozen=True)
+class Hoisting:
+    """Puts loops before the statements of one ``setup``."""
+
+    cls: ClassInfo
+    method: ast.FunctionDef
+    sizes: ClassSizes
+    layout: Layout
+
+    def add(self, statement: ast.stmt, edits: Edits) -> None:
+        """Make a local list of each such comprehension in ``statement``.
+
+        Raises:
+          Refused: a variable of one is read outside of it.
+        """
+        if not isinstance(statement, _PLAIN) or statement.value is None:
+            return
+        for node in _evaluated(statement.value):
+            carried = self.sizes.carried.get(id(node), ())
+            is_stored = node is statement.value and not _binds_a_local(statement)
+            if carried and not is_stored and not node.generators[0].ifs:
+                refuse_leaks(self.method, {id(node): node}, RULE)
+                self._hoist(statement, node, carried, edits)
+
+    def _hoist(
+        self,
+        statement: ast.stmt,
+        node: ast.ListComp | ast.GeneratorExp,
+        carried: tuple[LoopCarry, ...],
+        edits: Edits,
+    ) -> None:
+        local = f"{carried[0].name.removesuffix('_features')}_layers"
+        while local in self.cls.local_names:
+            local += "_"
+        previous = edits.get(id(statement))
+
+        def make(renderer: Renderer) -> Sequence[Statement]:
+            first = [assign(one.name, expression(one.before)) for one in carried]
+            first.append(assign(local, cst.List([])))
+            body = [run(call(f"{local}.append", renderer.render(node.elt)))]
+            body += [assign(one.name, expression(one.after)) for one in carried]
+            generator = node.generators[0]
+            over = renderer.render(generator.iter)
+            rounds = loop(renderer.render(generator.target), over, body, self.layout.unit)
+            return [*first, rounds, *_made(previous, statement, renderer)]
+
+        edits[id(statement)] = make
+        edits[id(node)] = lambda renderer: dotted(local)
+
+
+def _evaluated(value: ast.AST) -> Iterator[ast.ListComp | ast.GeneratorExp]:
+    """Comprehensions of one loop that an expression surely evaluates, once."""
+    if isinstance(value, ast.ListComp | ast.GeneratorExp):
+        if len(value.generators) == 1:
+            yield value
+    elif not isinstance(value, _PARTLY):
+        for child in children(value):
+            yield from _evaluated(child)
+
+
+def _binds_a_local(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+
+
+def _made(previous: Replacement | None, node: ast.stmt, renderer: Renderer) -> Sequence[Statement]:
+    if previous is None:
+        return [line(renderer.inner(node))]
+    found: Sequence[Statement] = renderer.made(previous)
+    return found
