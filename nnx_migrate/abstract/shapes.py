@@ -40,6 +40,12 @@ def broadcast(arrays: list[Array]) -> Array:
     return Array(tail, least=least, grown=grown)
 
 
+def beside_unknown(array: Array) -> Array:
+    """An array combined with an unknown value: the last size stays unless it is 1, or may be missing."""
+    last = array.axis(-1)
+    return Array((last if array.has(1) and not is_one(last) else None,), least=array.least)
+
+
 def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
     """One axis; an array that may lack it says nothing where the others are 1.
 

@@ -464,6 +464,13 @@ def as_array(value: Value) -> Array | None:
     return value if isinstance(value, Array) else None
 
 
+def is_scalar(value: Value) -> bool:
+    """Whether a value is a plain number: one of a field, or a constant like ``jnp.pi``."""
+    if isinstance(value, Library):
+        return value.symbol.rpartition(".")[2] in ("pi", "e", "inf", "nan", "euler_gamma")
+    return isinstance(value, Static)
+
+
 def join_arrays(arrays: list[Array]) -> Array:
     """What holds for all of the arrays."""
     first = arrays[0]

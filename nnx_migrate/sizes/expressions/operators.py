@@ -9,17 +9,16 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
-    Array,
     Choice,
     Extended,
     Joined,
-    Library,
     Repeated,
     Sequence,
     Static,
     Unknown,
     Value,
     as_array,
+    is_scalar,
     join_all,
     joined_lists,
 )
@@ -80,28 +79,15 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
     if first is not None:
         if second is not None:
             return shapes.broadcast([first, second])
-        return first if _is_scalar(right) else _fuzzy(first)
+        return first if is_scalar(right) else shapes.beside_unknown(first)
     if second is not None:
-        return second if _is_scalar(left) else _fuzzy(second)
+        return second if is_scalar(left) else shapes.beside_unknown(second)
     return Unknown("an operator on unknown values")
 
 
 def _are_static_and_sequence(left: Value, right: Value) -> bool:
     kinds = (Static, Sequence)
     return isinstance(left, kinds) and isinstance(right, kinds) and type(left) is not type(right)
-
-
-def _is_scalar(value: Value) -> bool:
-    """Whether a value is a plain number: one of a field, or a constant like ``jnp.pi``."""
-    if isinstance(value, Library):
-        return value.symbol.rpartition(".")[2] in ("pi", "e", "inf", "nan", "euler_gamma")
-    return isinstance(value, Static)
-
-
-def _fuzzy(array: Array) -> Array:
-    """An array combined with an unknown value: the last size stays unless it is 1, or may be missing."""
-    last = array.axis(-1)
-    return Array((last if array.has(1) and not shapes.is_one(last) else None,), least=array.least)
 
 
 def _repeat(value: Sequence, count: Expr) -> Value:
@@ -122,6 +108,8 @@ def read_unary(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Val
         return Static(Expr(ast.UnaryOp(ast.Not(), test.node))) if test else Unknown("not unknown")
     if isinstance(value, Static):
         return Static(Expr(ast.UnaryOp(node.op, value.expr.node)))
+    if is_scalar(value):  # -jnp.inf
+        return value
     return as_array(value) or Unknown("unary operator")
 
 
@@ -137,10 +125,12 @@ def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
         if chosen is not None:
             return chosen
     if isinstance(node, ast.Compare):
-        arrays = [as_array(interpreter.evaluate(n, frame)) for n in (node.left, *node.comparators)]
-        known = [array for array in arrays if array]
+        values = [interpreter.evaluate(n, frame) for n in (node.left, *node.comparators)]
+        known = [array for array in map(as_array, values) if array]
         if known and not _is_none_test(node) and not _is_shape_test(node):
-            return shapes.broadcast(known) if len(known) == len(arrays) else known[0]
+            found = shapes.broadcast(known)
+            others = (one for one in values if as_array(one) is None)
+            return found if all(map(is_scalar, others)) else shapes.beside_unknown(found)
     test = truth(interpreter, node, frame)
     if isinstance(test, bool):
         return Static(ex.literal(test))

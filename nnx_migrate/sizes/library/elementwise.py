@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array, is_scalar
 from nnx_migrate.sizes.library.fallback import static_call
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
@@ -23,12 +23,17 @@ _ELEMENTWISE = frozenset(
 )
 
 # of their arguments only the first is an array of the result's shape: shifts are others
-_OF_THE_FIRST = frozenset("roll flip cumsum cumprod sort argsort tril triu".split())  # noqa: SIM905
+_OF_THE_FIRST = frozenset(  # or dtypes, names, shardings
+    "roll flip cumsum cumprod sort argsort tril triu round nan_to_num asarray array copy astype "  # noqa: SIM905
+    "zeros_like ones_like full_like empty_like convert_element_type checkpoint_name "
+    "with_sharding_constraint with_logical_constraint".split()
+)
 
 
 def _elementwise(call: LibraryCall) -> Value:
     values = [*call.args, *(v for k, v in call.kwargs.items() if k in ("x", "a", "x1", "x2", "y"))]
-    values = values[1:] if call.symbol.endswith((".where", ".select")) else values
+    chooses = call.symbol.endswith((".where", ".select"))
+    condition, values = (values[:1], values[1:]) if chooses else ([], values)
     values = values[:1] if call.symbol.rpartition(".")[2] in _OF_THE_FIRST else values
     arrays = [array for array in map(call.interpreter.array, values) if array]
     if not arrays:
@@ -37,16 +42,33 @@ def _elementwise(call: LibraryCall) -> Value:
             return _nested(sequences[0])
         return static_call(call) if values else Unknown("no array argument")
     found = shapes.broadcast(arrays)
+    if any(as_array(one) is None and not is_scalar(one) for one in values):
+        return shapes.beside_unknown(found)
+    if condition:
+        found = _chosen(call.interpreter.array(condition[0]), found)
     call.interpreter.ranks.want(found, arrays)
     return found
 
 
+def _chosen(condition: Array | None, found: Array) -> Array:
+    """What ``where`` chooses from, broadcast to its condition: an axis of 1 may become longer."""
+    if not any(shapes.is_one(size) for size in found.tail):
+        return found
+    return shapes.broadcast([condition, found]) if condition else shapes.beside_unknown(found)
+
+
 def _nested(value: Value) -> Array:
+    """``jnp.array([[1, 2]])`` has the lengths of its lists, and the axes of the arrays in them."""
     sizes: list[Dim] = []
     while isinstance(value, Sequence) and value.items:
         sizes.append(ex.literal(len(value.items)))
         value = value.items[0]
-    return Array(tuple(sizes), len(sizes))
+    if isinstance(value, Sequence) or is_scalar(value):
+        return Array(tuple(sizes), len(sizes))
+    inner = as_array(value)
+    if inner is None or inner.rank is None:
+        return Array(inner.known(1) if inner and inner.has(1) else (), least=len(sizes))
+    return Array((*sizes, *inner.known(inner.rank)), len(sizes) + inner.rank)
 
 
 ARRAYS: Summaries = dict.fromkeys(_ELEMENTWISE, _elementwise)
