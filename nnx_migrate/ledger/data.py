@@ -45,7 +45,8 @@ class Count:
     Linen module methods on NNX modules, which have none of them. ``constructors`` are calls of the
     project's Linen classes; ``stale_constructors`` are calls of NNX classes that lack the ``rngs``
     their ``__init__`` asks for. ``classes`` are Linen classes.
-    ``unreadable`` are the paths that do not parse.
+    ``unserved`` are NNX classes that annotations give to callers of Linen's methods, where nobody
+    makes their lazy form. ``unreadable`` are the paths that do not parse.
     """
 
     references: tuple[Place, ...] = ()
@@ -56,6 +57,7 @@ class Count:
     constructors: tuple[Place, ...] = ()
     stale_constructors: tuple[Place, ...] = ()
     classes: tuple[Place, ...] = ()
+    unserved: frozenset[str] = frozenset()
     paths: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
 
@@ -80,3 +82,4 @@ class Ledger:
     call_site_entries: tuple[Entry, ...] = ()
     handle_entries: tuple[Entry, ...] = ()
     unmatched_claims: tuple[tuple[str, int, int], ...] = ()
+    unserved: frozenset[str] = frozenset()

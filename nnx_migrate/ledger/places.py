@@ -59,6 +59,7 @@ class Places:
                 place for state, place in self.constructors if state == "nnx"
             ),
             classes=_sorted(self.classes),
+            unserved=self._unserved(),
             paths=paths,
             unreadable=tuple(sorted(self.unreadable)),
         )
@@ -71,6 +72,11 @@ class Places:
             and (not one.mixins or one.if_base is not one.mixins.isdisjoint(self.bases))
             and (not one.declared or not one.declared <= self.lazied)
         )
+
+    def _unserved(self) -> frozenset[str]:
+        """Classes on which annotations promise Linen's methods, and whose lazy form nobody makes."""
+        stale = (one.declared - self.lazied for one in self.methods if "stale" in one.kind)
+        return frozenset(name for keys in stale for *_, name in keys)
 
 
 def _sorted(places: Iterable[Place]) -> tuple[Place, ...]:

@@ -81,6 +81,7 @@ def settle(
         call_site_entries=call_sites.entries,
         handle_entries=handles.entries,
         unmatched_claims=_unmatched(before, place_outcomes, calls),
+        unserved=after.unserved,
     )
 
 

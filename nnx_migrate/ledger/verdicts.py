@@ -21,12 +21,15 @@ class Verdict(Enum):
     NO = "no"  # on something that is no module
 
 
-ClassKey = tuple[str, int, int]  # path, line and column: a file may be read more than once
+ClassKey = tuple[
+    str, int, int, str
+]  # path, line, column and name: a file may be read more than once
 
 
 def class_key(scope: Scope) -> ClassKey:
     """What a class is known by in all parts of a count."""
-    return scope.unit.path, getattr(scope.node, "lineno", 0), getattr(scope.node, "col_offset", 0)
+    line, column = getattr(scope.node, "lineno", 0), getattr(scope.node, "col_offset", 0)
+    return scope.unit.path, line, column, scope.name
 
 
 class Judge:

@@ -29,6 +29,7 @@ def judge(
     """
     targets = frozenset(module.name for module in loaded.targets.values())
     doubts = dict(_inside(loaded, attempt, [*_left(books, result), *_uses(loaded, attempt)]))
+    doubts |= _unserved(loaded, attempt, books)
     return doubts | lazy_doubts(loaded.project, targets, attempt, graph_of(loaded.project))
 
 
@@ -40,6 +41,21 @@ def _inside(loaded: Loaded, attempt: Attempt, doubts: list[Doubt]) -> Iterator[t
         for one in doubts:
             if one.path == cls.module.path and one.line in lines:
                 yield name, one
+
+
+def _unserved(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[str, Doubt]:
+    """Classes that functions take by annotation and call in Linen's way, and that others build.
+
+    ``def create(key, actor: Actor): return actor.init(key, x)`` in a library: who hands in an actor
+    writes ``Actor(8)``, out of sight.
+    """
+    reason = "its callers call Linen's methods on it, and what they are given is built elsewhere"
+    converted = (loaded.project.linen[name] for name in attempt.decisions.converted)
+    return {
+        cls.name: Doubt(cls.module.path, cls.node.lineno, reason)
+        for cls in converted
+        if cls.qualified.replace(".<locals>", "") in books.unserved
+    }
 
 
 def _uses(loaded: Loaded, attempt: Attempt) -> Iterator[Doubt]:
