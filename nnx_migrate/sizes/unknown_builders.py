@@ -43,6 +43,9 @@ _PLAIN = frozenset(name for kind in (dict, list, set, str, tuple, int) for name 
     *("all", "any", "astype", "copy", "max", "mean", "min", "ravel", "reshape", "squeeze", "std"),
     *("sum", "tolist", "transpose", "var"),
 }
+_REMATS = frozenset(
+    f"{home}.{name}" for home in ("flax.linen", "jax") for name in ("remat", "checkpoint")
+)
 # What these are given is called for arrays.
 _VARIABLES = frozenset({"param", "variable", "put_variable", "perturb", "sow"})
 
@@ -183,8 +186,19 @@ def _refuse(interpreter: Interpreter, cls: ClassInfo, calls: Iterable[ast.Call])
 def _unknown(
     interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef, bound: frozenset[str]
 ) -> Iterator[ast.Call]:
-    """Calls of a method whose callee nobody knows; plain values' methods aside."""
+    """Calls of a method whose callee nobody knows; plain values' methods aside.
+
+    What a function gives for ``nn.remat(Block, policy=policy_of(name))`` only says what is kept.
+    """
+    policies = {
+        id(keyword.value)
+        for call in each(method, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg == "policy" and interpreter.project.resolve(call.func, cls.scope) in _REMATS
+    }
     for call in _calls(method):
+        if id(call) in policies:
+            continue
         is_known = interpreter.known_callees.get(id(call))
         if is_known is None:
             is_computed = _is_computed(interpreter.project, cls, call.func, bound)

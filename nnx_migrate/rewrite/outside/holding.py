@@ -17,6 +17,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
+_CLASS_LIFTS = frozenset(f"flax.linen.{one}" for one in ("checkpoint", "remat", "scan", "vmap"))
 _BUILT = (SiteKind.FACTORY, SiteKind.FUNCTION)
 
 
@@ -147,7 +148,11 @@ def _parts(
                     if keyword.arg is None or keyword.arg in every:
                         yield from _parts(project, cls, keyword.value, every)
                 return
-            if (
+            if symbol in _CLASS_LIFTS:  # its options are data
+                named = (one.value for one in node.keywords if one.arg in (None, "target"))
+                for one in (*node.args[:1], *named):
+                    yield from _parts(project, cls, one, every)
+            elif (
                 project.function(symbol) is not None
                 or (is_linen(symbol) and not is_layer(symbol))
                 or symbol == "builtins.getattr"
