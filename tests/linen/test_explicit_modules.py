@@ -107,3 +107,8 @@ def test_variables_that_a_call_makes_stand_where_their_module_does() -> None:
     stats = nn.lazy(Counted)().init(jax.random.key(0), X)["stats"]
     assert list(stats) == ["z", "a"]
     assert list(stats["z"]) == ["mean", "count"]
+
+
+def test_a_call_that_python_refuses_names_the_method() -> None:
+    with pytest.raises(TypeError, match=r"Net.__call__\(\) got an unexpected keyword argument"):
+        nn.lazy(Net)(5).init(jax.random.key(0), X, carry=X)

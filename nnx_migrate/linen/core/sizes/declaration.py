@@ -95,6 +95,9 @@ def _part(inputs: Mapping[str, Any], argument: str | None) -> Any:
 
 def inputs_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> dict[str, Any]:
     """The inputs of a method by their names, ``self`` left out; defaults where they are left out."""
-    bound = inspect.signature(function).bind(None, *args, **kwargs)
+    try:
+        bound = inspect.signature(function).bind(None, *args, **kwargs)
+    except TypeError as error:  # as Python says it of a call: whose arguments they are
+        raise TypeError(f"{function.__qualname__}() {error}") from None
     bound.apply_defaults()
     return dict(list(bound.arguments.items())[1:])
