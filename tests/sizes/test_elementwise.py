@@ -45,3 +45,10 @@ def test_an_axis_of_one_may_become_longer(made: str) -> None:
 def test_the_last_axis_is_known(made: str, size: str) -> None:
     body = f"y = {made}\nreturn nn.Dense(3)(y)"
     assert in_features(sizes_of(compact(body, fields=FIELDS)))[-1] == size
+
+
+@pytest.mark.parametrize("call", ["all(axis=1)", "sum(axis=-2)", "max(1, keepdims=True)"])
+def test_code_that_no_call_reaches_may_name_an_axis_that_is_not_there(call: str) -> None:
+    body = f"h = nn.Dense(7)(x)\nif mask is not None:\n    h = h * (h.sum() > 0).{call}\nreturn nn.Dense(3)(h)"
+    found = sizes_of(compact(body, fields=FIELDS, arguments="x, mask=None"))
+    assert not found.problems

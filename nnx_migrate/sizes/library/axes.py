@@ -42,6 +42,8 @@ def _squeeze(call: LibraryCall) -> Value:
 
 
 def _without(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Value:
+    if not _has(array, axes):
+        return Unknown("an axis that the array lacks")
     if array.rank is None:
         gone_axes = len(set(axes))
         if all(axis < 0 for axis in axes):
@@ -55,6 +57,11 @@ def _without(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Value:
     sizes = array.known(array.rank)
     kept = [size for i, size in enumerate(sizes) if i not in gone]
     return Array(tuple(kept), len(kept))
+
+
+def _has(array: Array, axes: tuple[int, ...]) -> bool:
+    """Whether an array may have these axes: code that no call reaches may ask for others."""
+    return array.rank is None or all(-array.rank <= axis < array.rank for axis in axes)
 
 
 def _norm(call: LibraryCall) -> Value:
@@ -74,6 +81,8 @@ def _reduce(call: LibraryCall, position: int = 1) -> Value:
     if axes is None:
         return Unknown("reduction over unknown axes")
     if isinstance(keep, Static) and keep.expr.is_constant and keep.expr.constant:
+        if not _has(array, axes):
+            return Unknown("an axis that the array lacks")
         if array.rank is not None:
             gone = {one % array.rank for one in axes}
             sizes = enumerate(array.known(array.rank))
