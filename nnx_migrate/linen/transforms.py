@@ -3,6 +3,12 @@
 The public names of ``flax.linen.transforms`` (flax 0.12.8), with its signatures and semantics.
 """
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flax.core.scope import CollectionFilter, PRNGSequenceFilter
+from flax.typing import InOutAxis, InOutScanAxis
+
 from nnx_migrate.linen.core.module import Module
 from nnx_migrate.linen.core.wrapping import wrap_method_once
 from nnx_migrate.linen.lifts.branches import cond, switch
@@ -23,8 +29,17 @@ from nnx_migrate.linen.lifts.targets import (
 from nnx_migrate.linen.lifts.vmap import vmap
 from nnx_migrate.linen.lifts.while_loop import while_loop
 
+TransformTarget = type[Module] | Callable[..., Any]
+Target = TypeVar("Target", bound=TransformTarget)  # of functions that hand on what a lift takes
+
 __all__ = [
+    "CollectionFilter",
+    "InOutAxis",
+    "InOutScanAxis",
     "Module",
+    "PRNGSequenceFilter",
+    "Target",
+    "TransformTarget",
     "_HashableProxy",
     "add_metadata_axis",
     "checkpoint",

@@ -64,3 +64,11 @@ def test_no_public_name_is_missing(module):
 def test_names_that_packages_take_from_the_module_file_are_there(name):
     """scico takes the type of a module's field ``parent`` from it, for its own annotations."""
     assert hasattr(importlib.import_module("nnx_migrate.linen.module"), name)
+
+
+@pytest.mark.parametrize(
+    "name", ["CollectionFilter", "InOutAxis", "InOutScanAxis", "PRNGSequenceFilter", "Target"]
+)
+def test_types_that_wrappers_of_lifts_are_annotated_with_are_there(name: str) -> None:
+    assert hasattr(flax.linen.transforms, name)
+    assert name in vars(importlib.import_module("nnx_migrate.linen.transforms"))
