@@ -146,6 +146,11 @@ def test_keys_that_a_call_draws_before_its_parameters_move_these() -> None:
     assert dict(forms) == dict.fromkeys(("m.First", "m.Between", "m.Kept", "m.Net"), "explicit")
 
 
+def test_such_a_key_is_not_shown_by_an_explicit_class() -> None:
+    forms = printed_alike(DRAWN.replace("kind().init)", "kind().init_with_output)"))
+    assert forms["m.First"] == "lazy"
+
+
 def test_keys_that_a_call_draws_behind_its_parameters_are_not_counted() -> None:
     text = migrated(
         "import flax.linen as nn\n\nclass M(nn.Module):\n  @nn.compact\n  def __call__(self, x):\n"

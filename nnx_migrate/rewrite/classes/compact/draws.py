@@ -29,6 +29,11 @@ _PERHAPS_DRAWN = (
     "draw keys behind the parameters, or in every call",
     "make_rng",
 )
+_SHOWN = (
+    "init_with_output is used, and shows what is computed from a key that is drawn before parameters",
+    "call init, and then apply",
+    "make_rng",
+)
 _Place = tuple[int, int]
 
 
@@ -47,7 +52,8 @@ def draws_before(
       spent: ids of those that only variables start from.
 
     Raises:
-      Refused: one that the call may leave out, or repeat, stands before a parameter.
+      Refused: one that the call may leave out, or repeat, stands before a parameter; or the key itself
+        is seen.
     """
     makes = [
         _place(one.call)
@@ -63,6 +69,8 @@ def draws_before(
             continue
         if id(node) not in certain:
             raise Refused(node, *_PERHAPS_DRAWN)
+        if any("init_with_output" in module.by_word for module in project.modules.values()):
+            raise Refused(node, *_SHOWN)
         step = next(one for one in kept if _place(node) < _place(_node(one)))
         found.setdefault(id(step), []).append(name)
     return {key: tuple(names) for key, names in found.items()}
