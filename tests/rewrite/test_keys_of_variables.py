@@ -233,3 +233,55 @@ def test_a_class_stays_lazy_where_a_key_is_perhaps_drawn_before_a_parameter() ->
         "m.Constant": "explicit",
         "m.Behind": "explicit",
     }
+
+
+NESTED = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+
+class Cell(nn.Module):
+    @nn.compact
+    def __call__(self, c, a):
+        return nn.Dense(2)(c), c
+
+
+class Stack(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(2)(x)
+        return nn.scan(
+            Cell, length=3, variable_axes={"params": 0}, split_rngs={"params": True}
+        )()(x, None)[0]
+
+
+class Step(nn.Module):
+    @nn.compact
+    def __call__(self, c, a):
+        return Stack()(c) + a, c
+
+
+class Outer(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        run = nn.scan(Step, variable_axes={"params": 0}, split_rngs={"params": True})
+        return run()(x, jnp.stack([x, -x]))[0]
+
+
+def main():
+    variables = jax.jit(Outer().init)(jax.random.key(0), jnp.ones((2, 2)))
+    for path, value in jax.tree_util.tree_leaves_with_path(variables):
+        print(jax.tree_util.keystr(path), value.tobytes().hex())
+"""
+
+
+def test_a_scan_in_a_lazy_one_counts_the_rounds_of_both() -> None:
+    forms = printed_alike(NESTED)
+    assert forms == {
+        "m.Cell": "explicit",
+        "m.Stack": "explicit",
+        "m.Step": "explicit",
+        "m.Outer": "lazy",
+    }

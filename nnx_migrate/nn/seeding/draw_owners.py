@@ -122,9 +122,12 @@ def _keys_of(members: Sequence[Made], own: set[int], streams: Sequence[str]) -> 
 def _counted(
     keys: Sequence[_Key], times: int, rounds: int, drawn: Counter[str] | None
 ) -> Iterator[tuple[_Key, int]]:
-    """Keys with their number among those of their scope and stream."""
+    """Keys with their number among those of their scope and stream.
+
+    ``times``: how often the stacks around them run in each of the ``rounds``.
+    """
     totals = Counter(one.stream for one in keys)
-    before = Counter({stream: rounds * one for stream, one in totals.items()})
+    before = Counter({stream: rounds * times * one for stream, one in totals.items()})
     counts = before if drawn is None else drawn
     counts.update({stream: (times - 1) * one for stream, one in totals.items()})
     for one in keys:

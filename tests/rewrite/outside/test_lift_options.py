@@ -58,7 +58,9 @@ def test_a_function_that_gives_a_policy_builds_nothing() -> None:
 
 
 def test_what_is_called_beside_a_policy_may_build_a_module() -> None:
-    model = SETUP.format(policy="TABLE[self.option]()").replace("= block()", "= TABLE[self.option](4)")
+    model = SETUP.format(policy="TABLE[self.option]()").replace(
+        "= block()", "= TABLE[self.option](4)"
+    )
     result = auto(program(model, "config.option"))
     assert said(result)["m.Model"] == "lazy"
     assert "may build a submodule" in reason(result, "m.Model")
