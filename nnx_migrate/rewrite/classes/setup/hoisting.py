@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import dotted, expression
-from nnx_migrate.edit.rendering import Renderer, Replacement
-from nnx_migrate.edit.statements import Statement, assign, line, loop, run
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import Statement, assign, loop, run
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
+from nnx_migrate.rewrite.classes.setup.surroundings import made_of
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry
@@ -72,7 +73,7 @@ class Hoisting:
             generator = node.generators[0]
             over = renderer.render(generator.iter)
             rounds = loop(renderer.render(generator.target), over, body, self.layout.unit)
-            return [*first, rounds, *_made(previous, statement, renderer)]
+            return [*first, rounds, *made_of(previous, statement, renderer)]
 
         edits[id(statement)] = make
         edits[id(node)] = lambda renderer: dotted(local)
@@ -90,10 +91,3 @@ def _evaluated(value: ast.AST) -> Iterator[ast.ListComp | ast.GeneratorExp]:
 
 def _binds_a_local(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-
-
-def _made(previous: Replacement | None, node: ast.stmt, renderer: Renderer) -> Sequence[Statement]:
-    if previous is None:
-        return [line(renderer.inner(node))]
-    found: Sequence[Statement] = renderer.made(previous)
-    return found

@@ -92,7 +92,7 @@ class Surroundings:
             sized = [self.builder.guard(one, self.builder(one, renderer)) for one in guarded]
             known = {code_of(one): one for one in sized if one is not None}
             conditions = [*tests, *known.values()]
-            inner = _made(previous, statement, renderer)
+            inner = made_of(previous, statement, renderer)
             if not conditions:
                 return [wrapped(one, indent, self.layout.page) for one in inner]
             orelse = [] if other is None else [other.statement(renderer, unit)]
@@ -167,7 +167,7 @@ class Surroundings:
             width = call(
                 "nnm.out_features", renderer.render(target), expression(str(site.in_width))
             )
-            inner = _made(previous, statement, renderer)
+            inner = made_of(previous, statement, renderer)
             return [*inner, assign(str(site.out_variable), width)]
 
         edits[id(statement)] = make
@@ -192,7 +192,10 @@ def _absent(statement: ast.stmt, sites: list[Item], renderer: Renderer) -> list[
     return []
 
 
-def _made(previous: Replacement | None, node: ast.stmt, renderer: Renderer) -> Sequence[Statement]:
+def made_of(
+    previous: Replacement | None, node: ast.stmt, renderer: Renderer
+) -> Sequence[Statement]:
+    """What ``previous`` makes of a statement, or the statement as it is rewritten."""
     if previous is None:
         return [line(renderer.inner(node))]
     found: Sequence[Statement] = renderer.made(previous)
