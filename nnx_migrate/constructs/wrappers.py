@@ -17,6 +17,7 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
     STARRED,
     Array,
+    Choice,
     Record,
     Repeated,
     Sequence,
@@ -24,6 +25,7 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
+    join_all,
     parts_of,
 )
 from nnx_migrate.constructs.cells import carry_of
@@ -69,21 +71,38 @@ def bidirectional(call: ShapeCall) -> Outcome:
 
 def sequential(call: ShapeCall) -> Outcome:
     """What the last layer makes."""
+    layers = call.field("layers")
+    if not isinstance(layers, Choice):
+        return {}, _in_turn(call, layers)
+    test = layers.test  # ``if self.norm: layers.append(nn.LayerNorm())``
+    if test is None:
+        return {}, Unknown("Sequential over one of several lists")
+    made = []
+    for one, condition in zip(layers.options, (test, ex.negation(test)), strict=True):
+        with call.analysis.under(condition):
+            made.append(_in_turn(call, one))
+    return {}, join_all(test, made)
+
+
+def _in_turn(call: ShapeCall, layers: Value) -> Value:
     value, args, kwargs = call.args[0] if call.args else Unknown(), call.args, call.kwargs
-    for part in parts_of(call.field("layers")) or ():
+    parts = parts_of(layers)
+    if parts is None:
+        return Unknown("Sequential over an unknown list")
+    for part in parts:
         if isinstance(part, Sequence):
             for layer in part.items:
                 value = call.analysis.call_value(layer, args, kwargs, call.layer.call)
                 args, kwargs = _handed_on(value)
             continue
         if len(args) != 1 or kwargs:
-            return {}, Unknown("Sequential of several arguments over an unknown list")
+            return Unknown("Sequential of several arguments over an unknown list")
         one = (
             replace(part, item=Sequence((part.item,))) if isinstance(part, Repeated) else part.each
         )
         value = call.analysis.call_in_turn(one, args[0], call.layer)
         args, kwargs = _handed_on(value)
-    return {}, value
+    return value
 
 
 def _handed_on(value: Value) -> tuple[tuple[Value, ...], dict[str, Value]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
+    NONE,
     Argument,
     Array,
     Choice,
@@ -33,7 +34,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import VARIABLES, instance_attribute
-from nnx_migrate.sizes.lists import READING, hold, list_method
+from nnx_migrate.sizes.lists import READING, extend_each, hold, list_method
 from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
 from nnx_migrate.sizes.outside_uses import check_outside
 from nnx_migrate.sizes.records import record_method
@@ -176,6 +177,8 @@ def call_method(
             array = as_array(base)
             if array is not None:
                 return _array_method(interpreter, array, name, args, kwargs, node, frame)
+            if extend_each(base, name, args, node, frame):
+                return NONE
             values = each(
                 interpreter,
                 base,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from nnx_migrate.abstract.values import (
     NONE,
@@ -49,6 +50,21 @@ def list_method(
     if name not in READING:
         hold(Unknown(f"a list after {name}"), node, frame)
     return Unknown(f"sequence method {name}")
+
+
+def extend_each(
+    choice: Choice, name: str, args: tuple[Value, ...], node: ast.Call, frame: Frame
+) -> bool:
+    """Append to, or extend, one of several lists, whichever it is; whether that is what ``name`` does."""
+    if name not in ("append", "extend") or len(args) != 1:
+        return False
+    lists = [one for one in choice.options if isinstance(one, Sequence)]
+    if len(lists) < len(choice.options):
+        return False
+    added = Sequence(args) if name == "append" else args[0]
+    options = tuple(_extended(one, added) for one in lists)
+    hold(replace(choice, options=options), node, frame)
+    return True
 
 
 def hold(value: Value, node: ast.Call, frame: Frame) -> None:

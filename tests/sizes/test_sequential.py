@@ -58,6 +58,27 @@ def test_each_layer_takes_what_the_last_one_made(
 
 
 @pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "if self.norm:\n    layers.append(nn.LayerNorm())\nlayers.append(nn.Dense(2))",
+            ["in_features", "4", "4"],
+        ),
+        (
+            "if self.norm:\n    layers += [nn.Dense(6)]\nlayers += [nn.Dense(2)]",
+            ["in_features", "4", "6 if self.norm else 4"],
+        ),
+        ("layers = layers if self.norm else [nn.Dense(7)]", ["in_features", "in_features"]),
+    ],
+)
+def test_a_list_may_be_longer_under_a_condition(body: str, expected: list[str]) -> None:
+    source = compact(f"layers = [nn.Dense(4)]\n{body}{RUN}", "norm: bool = True")
+    result = sizes_of(source)
+    assert problems(result) == []
+    assert in_features(result)[: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
     "body",
     [
         MADE + "if w > 3:\n        continue\n    layers += [nn.Dense(w), nn.relu]",
@@ -97,6 +118,18 @@ class Tower(nn.Module):
         return self.net(self.blocks(x))
 
 
+class Perhaps(nn.Module):
+    norm: bool
+
+    @nn.compact
+    def __call__(self, x):
+        layers = [nn.Dense(4)]
+        if self.norm:
+            layers.append(nn.LayerNorm())
+        layers.append(nn.Dense(2))
+        return nn.Sequential(layers)(x)
+
+
 class Compact(nn.Module):
     widths: Sequence[int]
 
@@ -110,7 +143,7 @@ class Compact(nn.Module):
 
 def main():
     x = jnp.arange(12.0).reshape(2, 6)
-    for model in (Tower((4, 3)), Compact((4, 3))):
+    for model in (Tower((4, 3)), Compact((4, 3)), Perhaps(True), Perhaps(False)):
         variables = model.init(jax.random.key(0), x)
         print(jax.tree_util.tree_leaves_with_path((variables, model.apply(variables, x))))
 """

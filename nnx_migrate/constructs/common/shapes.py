@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,6 +46,9 @@ class Analysis(Protocol):
         self, target: Value, args: tuple[Value, ...], kwargs: dict[str, Value], node: ast.Call
     ) -> Value:
         """The result of calling another layer."""
+
+    def under(self, condition: Expr | None) -> AbstractContextManager[None]:
+        """What happens only where a condition holds; None: one that nobody knows."""
 
     def call_in_turn(self, rounds: Repeated, value: Value, layer: Submodule) -> Value:
         """What ``layer`` makes of a value that the layers of each round take one after the other.
