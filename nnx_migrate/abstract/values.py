@@ -169,6 +169,14 @@ class Rounds(Value):
 
 
 @dataclass(frozen=True)
+class Perhaps(Value):
+    """An item that only some rounds append: ``if i < last: layers.append(nn.relu)``."""
+
+    item: Value
+    test: Expr | None
+
+
+@dataclass(frozen=True)
 class Joined(Value):
     """A list of several parts, one after the other: ``[Dense(8), *blocks, Dense(2)]``."""
 
@@ -303,6 +311,8 @@ def held_modules(value: Value) -> Iterator[Submodule | Instance]:
             yield from (one for item in (*first, rest) for one in held_modules(item))
         case Rounds(each=each):
             yield from held_modules(each)
+        case Perhaps(item=item):
+            yield from held_modules(item)
         case Joined(parts=parts):
             yield from (one for part in parts for one in held_modules(part))
         case Record(entries=entries):
@@ -330,6 +340,25 @@ def joined_lists(*values: Value) -> Value:
             return Unknown("a list with parts that nobody knows")
         found += [one for one in parts if one != Sequence((), is_list=True)]
     return Joined(tuple(found))
+
+
+def with_perhaps(value: Value) -> Sequence | None:
+    """One list for two of which one has some more items: those are `Perhaps`. None for what is no such choice."""
+    if isinstance(value, Sequence):
+        return value
+    match value:
+        case Choice(options=(Sequence() as longer, Sequence() as shorter), test=test):
+            pass
+        case _:
+            return None
+    if len(longer.items) < len(shorter.items):
+        longer, shorter, test = shorter, longer, test and ex.negation(test)
+    items: list[Value] = []
+    left = list(shorter.items)
+    for one in longer.items:
+        shared = bool(left) and (one is left[0] or one == left[0])
+        items.append(left.pop(0) if shared else Perhaps(one, test))
+    return None if left else Sequence(tuple(items), is_list=True)
 
 
 def alike(value: Joined) -> Repeated:

@@ -8,8 +8,10 @@ every size comes out as an expression over the root's own fields and inputs.
 from __future__ import annotations
 
 import ast
+from contextlib import nullcontext
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     SPREAD,
     STARRED,
@@ -24,6 +26,7 @@ from nnx_migrate.abstract.values import (
     Library,
     Native,
     Partial,
+    Perhaps,
     Static,
     Submodule,
     Unknown,
@@ -84,6 +87,23 @@ class Machine(Interpreter):
         finally:
             self.depth -= 1
 
+    def _call_perhaps(
+        self,
+        item: Value,
+        test: Expr | None,
+        args: tuple[Value, ...],
+        kwargs: dict[str, Value],
+        node: ast.Call,
+        frame: Frame,
+    ) -> Value:
+        """What a layer makes that may not be there: else its argument goes on as it is."""
+        is_module = isinstance(item, Submodule | Instance) and item.is_conditional
+        with nullcontext() if is_module else self.under(test):  # a module is where it is built
+            made = self._call(item, args, kwargs, node, frame)
+        if len(args) != 1 or kwargs:
+            return Unknown("several arguments of a layer that may not be there")
+        return join(None, made, args[0])
+
     def _call(
         self,
         target: Value,
@@ -99,6 +119,8 @@ class Machine(Interpreter):
                 return self.call_submodule(target, args, kwargs)
             case Instance():
                 return self.call_instance(target, "__call__", args, kwargs)
+            case Perhaps(item=item, test=test):
+                return self._call_perhaps(item, test, args, kwargs, node, frame)
             case Partial():
                 merged = {**target.kwargs, **kwargs}
                 return self._call(target.target, (*target.args, *args), merged, node, frame)

@@ -42,6 +42,18 @@ CARRIED = [("x_features", "in_features", "w")]
             [("x_features", "5", "w")],
             ["x_features", "in_features", "x_features", "6"],
         ),
+        (
+            MADE.replace("w in self", "i, w in enumerate(self").replace(":", "):")
+            + "layers.append(nn.Dense(w))\n    if i < len(self.widths) - 1:\n        layers.append(nn.relu)",
+            CARRIED,
+            ["x_features", "x_features"],
+        ),
+        (
+            MADE
+            + "layers.append(nn.Dense(w))\n    if w > 3:\n        layers.append(nn.LayerNorm())\n    layers.append(nn.relu)",
+            CARRIED,
+            ["x_features", "w", "x_features"],
+        ),
         ("layers = [nn.Dense(5)] + [Block(5) for _ in self.widths]", [], ["in_features", "5", "5"]),
         ("layers = [Block(5) for _ in self.widths] + [nn.Dense(6)]", [], None),
     ],
@@ -81,6 +93,9 @@ def test_a_list_may_be_longer_under_a_condition(body: str, expected: list[str]) 
 @pytest.mark.parametrize(
     "body",
     [
+        MADE + "layers.append(nn.Dense(w))\n    if w > 3:\n        layers.append(nn.Dense(3))",
+        MADE
+        + "if w > 3:\n        layers.append(nn.Dense(w))\n    else:\n        layers += [nn.relu, nn.Dense(2)]",
         MADE + "if w > 3:\n        continue\n    layers += [nn.Dense(w), nn.relu]",
         MADE + "layers += [nn.Dense(w), nn.relu]\nlayers.insert(0, nn.Dense(2))",
         MADE + "layers += [nn.Dense(w), nn.relu]\nlayers = layers[::-1]",
@@ -109,7 +124,9 @@ class Tower(nn.Module):
     def setup(self):
         layers = []
         for w in self.widths:
-            layers += [nn.Dense(w), nn.relu, nn.LayerNorm()]
+            layers.append(nn.Dense(w))
+            if w > 3:
+                layers += [nn.relu, nn.LayerNorm()]
         layers.append(Block(self.widths[-1]))
         self.net = nn.Sequential(layers)
         self.blocks = nn.Sequential([Block(6) for _ in self.widths])

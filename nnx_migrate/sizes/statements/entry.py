@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array
+from nnx_migrate.abstract.values import (
+    Array,
+    Sequence,
+    Unknown,
+    Value,
+    as_array,
+    with_perhaps,
+)
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.widening import common_axes, widened
@@ -122,9 +129,10 @@ def weakened(
 
 
 def _grew(old: Value, latest: Value) -> bool:
-    if not (isinstance(old, Sequence) and isinstance(latest, Sequence)):
+    longer = with_perhaps(latest)
+    if not isinstance(old, Sequence) or longer is None:
         return False
-    return len(latest.items) > len(old.items) and old.is_list
+    return len(longer.items) > len(old.items) and old.is_list
 
 
 def _same_axes(old: Value, begun: Array, latest: Array) -> Value:

@@ -17,11 +17,13 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
     Array,
     Extended,
+    Perhaps,
     Repeated,
     Sequence,
     Unknown,
     Value,
     joined_lists,
+    with_perhaps,
 )
 from nnx_migrate.abstract.values import (
     Rounds as ListRounds,
@@ -154,11 +156,12 @@ def _run_items(
 
 def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:
     """A list that grew by one item in the loop's single pass holds one item per iteration."""
-    for name, value in frame.env.items():
+    for name, one in frame.env.items():
         before = start.get(name)
+        value = with_perhaps(one) if isinstance(before, Sequence) else one
         if isinstance(value, Sequence) and isinstance(before, Sequence) and value.is_list:
             added = value.items[len(before.items) :]
-            if len(added) == 1:
+            if len(added) == 1 and not isinstance(added[0], Perhaps):
                 length = loop.rounds if _appends_always(loop.node, name) else None
                 rest = Repeated(added[0], length, loop.node, dict(loop.last))
                 frame.env[name] = Extended(before.items, rest) if before.items else rest

@@ -6,6 +6,8 @@ holds at the start of every round.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
     Argument,
@@ -113,7 +115,7 @@ def forgotten(value: Value, names: set[str]) -> Value:
         case Record(entries=entries):
             return Record({k: forgotten(v, names) for k, v in entries.items()}, value.default)
         case Choice(options=options):
-            return Choice(tuple(forgotten(one, names) for one in options))
+            return replace(value, options=tuple(forgotten(one, names) for one in options))
     return value
 
 
