@@ -9,6 +9,7 @@ from nnx_migrate.abstract.values import (
     Extended,
     Instance,
     Joined,
+    Perhaps,
     Record,
     Repeated,
     Sequence,
@@ -46,6 +47,8 @@ def holds_state(analysis: ClassAnalysis, value: Value) -> bool:
             return any_of(*first, rest)
         case Joined():
             return any_of(alike(value))
+        case Perhaps(item=item):
+            return any_of(item)
     return False
 
 

@@ -456,3 +456,47 @@ def main():
 
 def test_a_layer_that_is_not_built_is_read_again_as_none() -> None:
     assert printed_alike(MEASURED) == {"m.Part": "explicit", "m.Net": "explicit"}
+
+
+GIVEN = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Around(nn.Module):
+    inner: nn.Module
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(self.inner(x))
+
+
+class Net(nn.Module):
+    flag: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        {built}
+        if self.flag:
+            x = around(x)
+        return x
+
+
+def main():
+    for flag in (False, True):
+        variables = Net(flag).init(jax.random.key(0), jnp.ones((2, 3)))
+        print(flag, jax.tree.map(jnp.shape, variables))
+"""
+
+
+@pytest.mark.parametrize(
+    ("built", "form"),
+    [
+        ("around = Around(nn.LayerNorm())", "explicit"),
+        ("around = Around(inner=Around(nn.LayerNorm()))", "explicit"),
+        ("norm = nn.LayerNorm()\n        around = Around(norm)", "lazy"),
+    ],
+)
+def test_what_such_a_submodule_is_given_is_built_under_its_condition(built: str, form: str) -> None:
+    assert printed_alike(GIVEN.format(built=built))["m.Net"] == form

@@ -42,7 +42,7 @@ def guards_of(
         if not read.isdisjoint(names) and not any(_surely_read(later, one) for one in wanted):
             guard = guard_of(method, item.call, name) if item.kind is ItemKind.SITE else None
             if guard is not None and _surely_read((guard.inside,), wanted[0]):
-                guards[id(item.call)] = guard
+                guards |= dict.fromkeys(_with_given(item.call, items, held), guard)
                 continue
             raise Refused(
                 item.call,
@@ -51,6 +51,24 @@ def guards_of(
                 RULE,
             )
     return guards
+
+
+def _with_given(call: ast.Call, items: Mapping[int, Item], held: Held) -> Iterator[int]:
+    """Ids of what builds a submodule and those that it is given, ``Block(norm=nn.LayerNorm())``.
+
+    Raises:
+      Refused: it is given one by a name.
+    """
+    for node in walk(call):
+        if id(node) in items:
+            yield id(node)
+        if isinstance(node, ast.Name) and node.id in held.known:
+            raise Refused(
+                node,
+                f"{node.id!r} is handed to what is called only under a condition",
+                "build it where that is built, or both under the condition",
+                RULE,
+            )
 
 
 Later = tuple[Sequence[ast.stmt], ...]  # what runs next, block by block
