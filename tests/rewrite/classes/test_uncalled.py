@@ -9,6 +9,7 @@ import pytest
 
 from nnx_migrate import nn as nnm
 from tests.rewrite.classes.support import converted, loaded, refusal
+from tests.rewrite.running import printed_alike
 
 CELL = """\
 class M(nn.Module):
@@ -128,3 +129,57 @@ def test_a_helper_that_builds_a_cell_where_its_number_is_not_known_is_refused(
 def test_a_cell_whose_arguments_change_before_it_is_asked_is_refused() -> None:
     body = f"n = 4\n    cell = nn.LSTMCell(n)\n    n = 5\n    x = cell.{CARRY}[n - 5]"
     assert "it is never called" in refusal(CELL.format(body=body)).reason
+
+
+# Without the size of the first part the counter of ``__init__`` would give the second its number.
+COUNTED = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Part(nn.Module):
+    layers: tuple = ()
+
+    @nn.compact
+    def __call__(self, x):
+        for one in self.layers:
+            x = one(x)
+        return nn.GroupNorm(num_groups=2)(x)
+
+
+def twice(layer, x):
+    return layer(layer(x))
+
+
+class M(nn.Module):
+    flag: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        if x.ndim == 2:
+            x = Part()(jnp.fft.fft(x).real)
+        x = jnp.fft.fft(nn.Dense(4)(x)).real
+        if not self.flag:
+            part = Part()
+            x = twice(part, x)
+        return x
+
+
+class Net(nn.Module):
+    flag: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        x = jnp.where(x[1][:, None] > 0, x[0], 0.0)
+        return M(flag=self.flag)(x)
+
+
+def main():
+    x = (jnp.ones((2, 4)), jnp.ones((2,)))
+    print(jax.tree.map(jnp.shape, Net().init(jax.random.key(0), x)))
+"""
+
+
+def test_a_layer_that_a_counter_names_is_not_left_out_for_want_of_a_size() -> None:
+    assert printed_alike(COUNTED) == {"m.Part": "explicit", "m.M": "lazy", "m.Net": "lazy"}

@@ -131,23 +131,24 @@ class Emitter:
         site = item.site
         reached = site.reached if site is not None else None
         if reached == "False":
-            self._check_unbuilt(item)
+            self._check_unbuilt(item, "it is never called")
             return []
         value = self.builder(item, self.renderer)
         # Under a condition on fields Linen certainly calls it: a size left out is an error then.
         sized = None if reached or self.certain else self.builder.guard(item, value)
         if sized is None:
             return self._built(item, value, indent)
+        self._check_unbuilt(item, "it may stay without a call")
         inner = self._built(item, value, self._deeper(indent))
         return [when(sized, inner, unit=self._unit)]
 
-    def _check_unbuilt(self, item: Item) -> None:
+    def _check_unbuilt(self, item: Item, why: str) -> None:
         """What is not built takes no number from the run-time counter, and Linen gives it one."""
         name = self.names.get(id(item.call), Name())
         if name.counted is not None:
             raise Refused(
                 item.call,
-                "it is never called, and how many of its class come before is not known",
+                f"{why}, and how many of its class come before is not known",
                 "give the submodules names",
                 "compact",
             )
