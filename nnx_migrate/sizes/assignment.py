@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
@@ -19,7 +20,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    alike,
     held_modules,
 )
 from nnx_migrate.sizes.frames import Frame

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
@@ -22,7 +23,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    alike,
     as_array,
     held_modules,
     join_all,

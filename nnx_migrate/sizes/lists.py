@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from nnx_migrate.abstract.lists import alike, joined_lists
 from nnx_migrate.abstract.values import (
     NONE,
     Choice,
@@ -17,9 +18,7 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    alike,
     join,
-    joined_lists,
 )
 from nnx_migrate.sizes.frames import Frame
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.lists import joined_lists
 from nnx_migrate.abstract.values import (
     Record,
     Sequence,
@@ -15,7 +16,6 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
     constant,
-    joined_lists,
 )
 from nnx_migrate.sizes.expressions.calls import read_call
 from nnx_migrate.sizes.expressions.comprehensions import read_comprehension

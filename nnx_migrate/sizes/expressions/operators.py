@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.lists import joined_lists
 from nnx_migrate.abstract.values import (
     Choice,
     Extended,
@@ -20,7 +21,6 @@ from nnx_migrate.abstract.values import (
     as_array,
     is_scalar,
     join_all,
-    joined_lists,
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expressions.conditions import is_told, truth

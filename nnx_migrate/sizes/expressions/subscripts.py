@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     NONE,
     Argument,
@@ -25,7 +26,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    alike,
     is_none,
     join,
     join_all,

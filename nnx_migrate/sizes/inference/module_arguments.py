@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     Choice,
     Extended,
@@ -15,7 +16,6 @@ from nnx_migrate.abstract.values import (
     Sequence,
     Submodule,
     Value,
-    alike,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis

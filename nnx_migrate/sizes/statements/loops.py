@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.lists import joined_lists, with_perhaps
 from nnx_migrate.abstract.values import (
     Array,
     Extended,
@@ -22,8 +23,6 @@ from nnx_migrate.abstract.values import (
     Sequence,
     Unknown,
     Value,
-    joined_lists,
-    with_perhaps,
 )
 from nnx_migrate.abstract.values import (
     Rounds as ListRounds,

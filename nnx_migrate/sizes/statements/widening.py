@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
@@ -21,7 +22,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    alike,
     as_array,
     common_rank,
 )

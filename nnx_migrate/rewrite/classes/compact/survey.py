@@ -122,9 +122,10 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.whole = _whole(items, moves, _widths(method.sizes))
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
-    # Linen gives names where it builds.
-    counting = with_aliases(flow_of(body, {**items, **method.counted}), method.method)
-    names, indexes = _names(method, counting if method.counted else built, taint)
+    counting = built
+    if method.counted:
+        counting = with_aliases(flow_of(body, {**items, **method.counted}), method.method)
+    names, indexes = _names(method, counting, taint)  # Linen gives names where it builds
     names = _without_counted(names, method.counted)
     _check_guarded([items[key] for key in guards], names, moves)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
