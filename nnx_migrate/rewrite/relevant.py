@@ -24,9 +24,8 @@ _LOADERS = (
 _LOADS = re.compile(rf"\b(?:{'|'.join(map(re.escape, _LOADERS))})\b")
 # Packages whose functions give what a path of names leads to.
 _GIVING = sorted({one.partition(".")[0] for one in GIVERS} - sys.stdlib_module_names)
-_GIVES = re.compile(
-    rf"^[ \t]*(?:from|import)[ \t]+(?:{'|'.join(_GIVING)})\b|\bentry_points\b", re.MULTILINE
-)
+# Each begins with letters, which are found many times faster than the beginning of a line.
+_GIVES = tuple(re.compile(rf"{word}[ \t]+(?:{'|'.join(_GIVING)})\b") for word in ("from", "import"))
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
 _FUNCTION = re.compile(r"\ndef (\w+)")
 _WORD = re.compile(r"[\w.]+")
@@ -89,7 +88,7 @@ def _is_chosen(text: str) -> bool:
     names_flax = "flax" in text or "nnx_migrate.linen" in text or "nnx_migrate import linen" in text
     # Letters are found many times faster than words.
     loads = any(one in text for one in _LOADERS) and bool(_LOADS.search(text))
-    return names_flax or loads or bool(_GIVES.search(text))
+    return names_flax or loads or "entry_points" in text or any(one.search(text) for one in _GIVES)
 
 
 def _is_needed(source: SourceText, wanted: _Wanted) -> bool:

@@ -145,12 +145,17 @@ def named_imports(module: Module, modules: Iterable[Module] | None) -> Iterator[
                     yield NamedImport(module, node, "", giver=symbol)
 
 
-def _is_handed_on(module: Module, node: ast.expr, aliases: Mapping[str, str]) -> bool:
+def _is_handed_on(
+    module: Module, node: ast.Name | ast.Attribute, aliases: Mapping[str, str]
+) -> bool:
     """Whether a function that imports is a value: ``load = importlib.import_module``."""
-    name = aliases.get(node.id, node.id) if isinstance(node, ast.Name) else ""
-    word = node.attr if isinstance(node, ast.Attribute) else name.rpartition(".")[2]
-    is_read = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
-    if not is_read or word not in _BY_NAME or _symbol(node, aliases) not in _IMPORTERS:
+    if isinstance(node, ast.Attribute):
+        word = node.attr
+    else:
+        word = aliases.get(node.id, node.id).rpartition(".")[2]
+    if word not in _BY_NAME or not isinstance(node.ctx, ast.Load):
+        return False
+    if _symbol(node, aliases) not in _IMPORTERS:
         return False
     match module.parents.of(node):
         case ast.Call(func=called) if called is node:

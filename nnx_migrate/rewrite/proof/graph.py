@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from nnx_migrate.rewrite.proof.takers import imports_by_name
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
-from nnx_migrate.source.named_imports import named_imports
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, walk
@@ -169,8 +169,7 @@ def _reach(project: Project) -> dict[str, set[str]]:
         found: set[str] = set()
         for target in imported(module):
             found |= _named(target, module, tails, paths)
-        modules = project.modules.values() if project.is_whole else None
-        for source in named_imports(module, modules):
+        for source in imports_by_name(project)[module.name]:
             fitting = (names for tail, names in tails.items() if source.fits(tail))
             found.update(name for names in fitting for name in names)
         direct[module.name] = found

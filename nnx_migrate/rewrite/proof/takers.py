@@ -109,12 +109,19 @@ def _imported_as(project: Project) -> Mapping[tuple[str, str], set[str]]:
     return found
 
 
+@lru_cache(maxsize=1)
+def imports_by_name(project: Project) -> Mapping[str, tuple[NamedImport, ...]]:
+    """What each module imports by a name, by the module's own."""
+    modules = project.modules.values() if project.is_whole else None
+    return {one.name: (*named_imports(one, modules),) for one in project.modules.values()}
+
+
 @lru_cache(maxsize=1)  # every attempt of a run asks
 def _takers(project: Project) -> tuple[Taker, ...]:
     taken = AttributeUses(project)
     found: list[Taker] = []
     for module in project.modules.values():
-        imports = [*named_imports(module, project.modules.values() if project.is_whole else None)]
+        imports = imports_by_name(project)[module.name]
         evaluated = {id(one.value) for one in module.nodes if imports and _is_namespace(one)}
         for one in imports:
             if id(one.node) in evaluated:
