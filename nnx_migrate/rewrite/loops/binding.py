@@ -68,7 +68,10 @@ def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:
             if any(isinstance(one, State) for one in items):
                 frame.problem(target, "a tuple with the state in it has a name")
             return [] if all(isinstance(one, Stats | Updates) for one in items) else [target]
-        case State() | Params() | Variables() | Stats() | Updates() | Step() | ApplyFn():
+        case State(flow=flow, replaced=fields):
+            frame.bind(name, State(flow))
+            return [*frame.replace(target, flow, fields)]
+        case Params() | Variables() | Stats() | Updates() | Step() | ApplyFn():
             frame.bind(name, kind)
             return []
     frame.bind(name, kind)

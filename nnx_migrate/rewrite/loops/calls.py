@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from nnx_migrate.rewrite.loops import optimizers
@@ -37,6 +37,8 @@ from nnx_migrate.rewrite.loops.plan import (
     Counter,
     ModelCall,
     Named,
+    NewValues,
+    Updated,
     Without,
 )
 from nnx_migrate.rewrite.loops.shapes import width
@@ -101,7 +103,7 @@ def _unknown(frame: Frame, node: ast.Call, symbol: str) -> Kind:
     for one in (*node.args, *(one.value for one in node.keywords)):
         value = one.value if isinstance(one, ast.Starred) else one
         kind = frame.value(frame, value)
-        _escaped(frame, value, kind)
+        frame.escape(value, kind)
         if is_special(kind) and not snapshot(frame, value, kind):
             name = symbol or ast.unparse(node.func)
             frame.problem(one, f"{_word(kind)} handed to {name}, which is not known")
@@ -111,13 +113,6 @@ def _unknown(frame: Frame, node: ast.Call, symbol: str) -> Kind:
 def _word(kind: Kind) -> str:
     words = {State: "the state is", Grads: "gradients are"}
     return next((word for one, word in words.items() if isinstance(kind, one)), "part of it is")
-
-
-def _escaped(frame: Frame, node: ast.expr, kind: Kind) -> None:
-    function = kind.function if isinstance(kind, Gradient) else kind
-    if isinstance(function, Function):
-        for one in ast.walk(node):
-            frame.program.understood.discard(id(one))
 
 
 # ---- modules
@@ -148,7 +143,7 @@ def _applied(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
     for one in rest:
         value = one.value if isinstance(one, ast.Starred) else one
         kind = frame.value(frame, value)
-        _escaped(frame, value, kind)
+        frame.escape(value, kind)
         if is_special(kind):
             frame.problem(one, "part of the state is an input of the model")
     if not isinstance(given, Variables):
@@ -216,38 +211,48 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
     given = {one.arg: one.value for one in node.keywords}
     frame.program.creates.setdefault(frame.key, []).append((frame.scope.module.path, node))
     if node.args or set(given) != {"apply_fn", "params", "tx", *fields}:
-        return frame.problem(node, "TrainState.create has other arguments than are known")
+        return _refused(frame, node, "TrainState.create has other arguments than are known")
     kinds = {name: frame.value(frame, one) for name, one in given.items()}
     params, function = kinds["params"], kinds["apply_fn"]
-    if not isinstance(params, Params):
-        return frame.problem(given["params"], "how these parameters are made is not known")
+    is_whole = isinstance(params, Variables) and params.collections is None
+    if not isinstance(params, Params) and not is_whole:
+        return _refused(frame, given["params"], "how these parameters are made is not known")
+    assert isinstance(params, Params | Variables)
     flow = params.flow
     if flow.given:
-        return frame.problem(given["params"], "the parameters come from a caller")
+        return _refused(frame, given["params"], "the parameters come from a caller")
     applies = isinstance(function, ApplyFn) and fits(frame, function, flow)
     if not isinstance(function, ApplyFn) and (is_special(function) or _calls(given["apply_fn"])):
-        return frame.problem(given["apply_fn"], "which module's apply this is is not known")
+        return _refused(frame, given["apply_fn"], "which module's apply this is is not known")
     stats = {name for name in fields if is_special(kinds[name]) or kinds[name] == UNKNOWN}
     for name in sorted(fields):
         kind = kinds[name]
-        _escaped(frame, given[name], kind)
+        frame.escape(given[name], kind)
         known = isinstance(kind, Stats) and not kind.updated and bool(kind.flow.key)
         if name in stats and (not known or flows_of(kind)[0].key != flow.key):
-            return frame.problem(given[name], f"the field {name} is no running statistics")
+            return _refused(frame, given[name], f"the field {name} is no running statistics")
     tx = kinds["tx"]
     if not isinstance(tx, Transformation):
-        return frame.problem(
-            given["tx"], "which optimizer of optax this is is not known, or it is told by masks what"
+        return _refused(
+            frame, given["tx"], "which optimizer of optax this is is not known, or it is told by masks what"
             " it means",
         )  # fmt: skip
     if tx.ordered:
         frame.program.ordered[frame.key] = (frame.scope.module.path, given["tx"])
     if flow.optimizer:
-        return frame.problem(given["params"], "two states are made of the same parameters")
+        return _refused(frame, given["params"], "two states are made of the same parameters")
     model = flow.model or given["params"]  # a call that gives the module
     others = tuple((name, "") for name in sorted(fields - stats))
     made = replace(flow, stats=frozenset(stats), fields=others, applies=applies, model=model)
-    return State(made)
+    if is_whole:
+        frame.program.whole[frame.key] = (frame.scope.module.path, given["params"])
+    return State(replace(made, whole=is_whole))
+
+
+def _refused(frame: Frame, node: ast.expr, reason: str) -> Kind:
+    """A state that is none for the loop: any value, which functions hand each other as it is."""
+    frame.problem(node, reason)
+    return PLAIN
 
 
 def _calls(node: ast.expr) -> bool:
@@ -264,10 +269,15 @@ def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
         return frame.problem(node, "a state of the function around is updated")
     given = {one.arg: one.value for one in node.keywords}
     inner = node.func.value
-    kept = set(given) - {"grads"}
+    fields = dict(flow.fields)
+    values = {
+        one.arg: one.value for one in node.keywords if one.arg is not None and one.arg in fields
+    }
+    kept = {str(one) for one in given} - {"grads"} - values.keys()
     if node.args or kept - flow.stats or ("grads" in given) != (name == "apply_gradients"):
         return frame.problem(node, f"{name} has other arguments than are known")
-    for field in kept:
+    _replaced(frame, node, flow, values)
+    for field in sorted(kept):
         kind = frame.value(frame, given[field])
         if not isinstance(kind, Stats) or not kind.updated or kind.flow.key != flow.key:
             return frame.problem(given[field], f"{field} is not what apply returned for this state")
@@ -277,11 +287,24 @@ def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
             return frame.problem(given["grads"], "how these gradients are made is not known")
         if isinstance(inner, ast.Call):
             return frame.problem(node, "several updates in one expression")
-        frame.named(node, flow)
-        frame.updates.append((flow, given["grads"]))
-        frame.need_optimizer(flow)
+        model, optimizer = frame.named(node, flow), frame.need_optimizer(flow)
+        frame.updates.append(Updated(optimizer, model, given["grads"]))
+        if values and not isinstance(given["grads"], ast.Name):
+            return frame.problem(given["grads"], "gradients are computed where fields are replaced")
     frame.age(flow)
     return owner
+
+
+def _replaced(frame: Frame, node: ast.Call, flow: Flow, values: Mapping[str, ast.expr]) -> None:
+    """Fields that get other values: what those are, the state shows as it was before."""
+    for one in values.values():
+        kind = frame.value(frame, one)
+        frame.escape(one, kind)
+        if is_special(kind) and not snapshot(frame, one, kind):
+            frame.problem(one, "part of the state becomes a field of it")
+    if values:
+        names = frame.replace(node, flow, values)
+        frame.updates.append(NewValues(names, tuple(values.values())))
 
 
 # ---- gradients
@@ -307,7 +330,8 @@ def _gradient_of(frame: Frame, node: ast.Call) -> Kind:
 def _gradients(frame: Frame, node: ast.Call, gradient: Gradient) -> Kind:
     first = frame.value(frame, node.args[0]) if node.args else PLAIN
     result = pass_to(frame, node, gradient.function, node.args, node.keywords)
-    if not isinstance(first, Params):
+    is_whole = isinstance(first, Variables) and first.flow.whole
+    if not isinstance(first, Params) and not is_whole:
         if is_special(first):
             frame.problem(node.args[0], "the gradient is not of the parameters alone")
         return first if first == UNKNOWN else PLAIN

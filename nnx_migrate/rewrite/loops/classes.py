@@ -16,6 +16,21 @@ _NAMED_AXES = frozenset(
     "with_logical_partitioning with_metadata "  # noqa: SIM905
     "with_partitioning".split()
 )
+# What may hold variables that are no parameters, which an optimizer of all variables changes, too.
+_STATISTICS = frozenset({"BatchNorm", "BatchStat", "SpectralNorm", "ToNNX", "lazy"})
+
+
+def statistics(project: Project, module: Module) -> str | None:
+    """Why modules of a file may hold variables beside their parameters."""
+    for cls in project.classes.values():
+        if cls.module is not module:
+            continue
+        for node in ast.walk(cls.node):
+            name = node.id if isinstance(node, ast.Name) else ""
+            name = node.attr if isinstance(node, ast.Attribute) else name
+            if name in _STATISTICS:
+                return f"{cls.qualified} may have variables beside its parameters ({name})"
+    return None
 
 
 def unknown_state(project: Project, module: Module) -> str | None:

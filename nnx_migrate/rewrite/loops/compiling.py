@@ -76,7 +76,13 @@ def _renumber(frame: Frame, option: ast.keyword, function: int, summary: Summary
     if option.arg == "static_argnums" and held:
         frame.problem(option.value, "a static argument is part of the state")
     starts = [0, *_ends(names, summary)]
-    made = tuple(place for one in numbers for place in range(starts[one], starts[one + 1]))
+    made = tuple(
+        place
+        for one in numbers
+        for place in range(starts[one], starts[one + 1])
+        if option.arg == "static_argnums"
+        or not _stays(names[one], place - starts[one + 1], summary)
+    )
     if made != tuple(numbers):
         frame.change(option.value, Places(made, len(made) != 1 or _is_written_out(option.value)))
 
@@ -86,6 +92,13 @@ def _ends(names: Sequence[str], summary: Summary) -> Iterator[int]:
     for name in names:
         end += parameters(summary, name)
         yield end
+
+
+def _stays(name: str, place: int, summary: Summary) -> bool:
+    """Whether a value is a field that nothing replaces, counted from the last: its caller reads it on."""
+    needed = summary.fields.get(name, set())
+    fields = [one for one in summary.values.get(name, {}) if one in needed]
+    return -place <= len(fields) and fields[place] not in summary.replaced.get(name, set())
 
 
 def parameters(summary: Summary, name: str) -> int:
@@ -119,8 +132,7 @@ def read_partial(frame: Frame, node: ast.Call) -> Kind:
             frame.problem(one, "part of the state is bound by functools.partial")
     names = [one.arg for one in node.keywords]
     if not isinstance(kind, Function) or kind.compiled or len(node.args) != 1 or None in names:
-        for part in ast.walk(node.args[0]) if node.args else ():
-            frame.program.understood.discard(id(part))
+        frame.escape(node, kind)
         return PLAIN
     return Function(kind.node, kind.bound | frozenset(map(str, names)))
 

@@ -12,7 +12,6 @@ from nnx_migrate.rewrite.loops.kinds import (
     ApplyFn,
     Definition,
     Function,
-    Gradient,
     Kind,
     Many,
     Params,
@@ -23,6 +22,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     Variables,
     is_special,
     joined,
+    together,
 )
 from nnx_migrate.rewrite.loops.plan import Indexed, Named
 from nnx_migrate.rewrite.loops.shapes import width
@@ -53,11 +53,7 @@ def value(frame: Frame, node: ast.expr) -> Kind:
             return _dict(frame, node)
         case ast.Tuple(elts=elements) if not any(isinstance(e, ast.Starred) for e in elements):
             kinds = tuple(value(frame, one) for one in elements)
-            if any(map(is_special, kinds)):
-                return Many(kinds)
-            for one, kind in zip(elements, kinds, strict=True):
-                escape(frame, one, kind)
-            return PLAIN
+            return together(kinds)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _either(frame, test, body, orelse)
         case ast.Call():
@@ -81,22 +77,11 @@ def plain(frame: Frame, node: ast.AST) -> None:
 
 def used(frame: Frame, node: ast.expr, kind: Kind) -> None:
     """A value goes where nobody knows what becomes of it."""
-    escape(frame, node, kind)
+    frame.escape(node, kind)
     if is_special(kind) and not snapshot(frame, node, kind):
         what = next((word for one, word in _WORDS.items() if isinstance(kind, one)), "it")
         text = ast.unparse(node).split("\n")[0]
         frame.problem(node, f"{what} `{text[:50]}` is used in a way that is not known")
-
-
-def escape(frame: Frame, node: ast.expr, kind: Kind) -> None:
-    """A function goes where nobody knows how it is called."""
-    function = kind.function if isinstance(kind, Gradient) else kind
-    if isinstance(function, Function):
-        for one in ast.walk(node):
-            frame.program.understood.discard(id(one))
-    if isinstance(kind, Many) and isinstance(node, ast.Tuple):
-        for element, part in zip(node.elts, kind.items, strict=True):
-            escape(frame, element, part)
 
 
 def _name(frame: Frame, node: ast.Name) -> Kind:
@@ -120,7 +105,7 @@ def _attribute(frame: Frame, node: ast.Attribute, held: Kind, name: str) -> Kind
     match held:
         case State(flow=flow):
             if name == "params":
-                return Params(flow)
+                return Variables(flow) if flow.whole else Params(flow)
             if name == "step":
                 return Step(flow)
             if name == "apply_fn" and not flow.applies:
@@ -141,6 +126,7 @@ def _attribute(frame: Frame, node: ast.Attribute, held: Kind, name: str) -> Kind
     if is_special(held):
         used(frame, node.value, held)
         return PLAIN
+    frame.escape(node, held)
     return _function(frame, node)
 
 
@@ -175,7 +161,7 @@ def _dict(frame: Frame, node: ast.Dict) -> Kind:
     kinds = [value(frame, one) for one in node.values]
     if not any(map(is_special, kinds)):
         for one, kind in zip(node.values, kinds, strict=True):
-            escape(frame, one, kind)
+            frame.escape(one, kind)
         return PLAIN
     names = [one.value if isinstance(one, ast.Constant) else None for one in node.keys]
     own = next((one for one in kinds if isinstance(one, Params)), None)
@@ -205,8 +191,8 @@ def _either(frame: Frame, test: ast.expr, body: ast.expr, orelse: ast.expr) -> K
         return PLAIN
     if kinds[0] == kinds[1]:
         return kinds[0]
-    escape(frame, body, kinds[0])
-    escape(frame, orelse, kinds[1])
+    frame.escape(body, kinds[0])
+    frame.escape(orelse, kinds[1])
     return joined(*kinds) or PLAIN
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -15,14 +15,16 @@ from nnx_migrate.rewrite.loops.kinds import (
     Function,
     Kind,
     OfFlow,
+    Recipe,
     Unsure,
     Updates,
     flows_of,
+    functions_of,
     is_special,
     joined,
     with_flow,
 )
-from nnx_migrate.rewrite.loops.plan import Change
+from nnx_migrate.rewrite.loops.plan import Change, Line
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -43,6 +45,7 @@ class Summary:
       fields: fields of the state that it needs, by parameter.
       names: what module and optimizer of a parameter's flow are called in its new text.
       values: what those fields are called in its new text.
+      replaced: fields that it gives other values, by parameter.
       origins: which flows of the function around it a parameter is given.
     """
 
@@ -54,6 +57,7 @@ class Summary:
     fields: dict[str, set[str]] = field(default_factory=dict)
     names: dict[str, tuple[str, str]] = field(default_factory=dict)
     values: dict[str, dict[str, str]] = field(default_factory=dict)
+    replaced: dict[str, set[str]] = field(default_factory=dict)
     origins: dict[str, set[str]] = field(default_factory=dict)
 
     @property
@@ -84,22 +88,35 @@ class Program:
     links: set[tuple[int, int]] = field(default_factory=set)
     creates: dict[int, list[tuple[str, ast.AST]]] = field(default_factory=dict)
     understood: set[int] = field(default_factory=set)  # ids of names that mean functions
+    escaped: dict[int, Problem] = field(default_factory=dict)  # functions that others may call
     compiled: set[int] = field(default_factory=set)  # functions that are compiled somewhere
     ordered: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)
+    whole: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)  # `Flow.whole`
     aliases: set[tuple[str, str, int]] = field(default_factory=set)  # names that hold functions
+    handed: dict[Recipe, set[Recipe]] = field(default_factory=dict)  # what a parameter is built of
     rest: Kind = UNKNOWN  # what is not known to be anything else
 
     def begin(self) -> None:
         """Begin a round with what the last one found of functions; what it found of places goes."""
         self.changes, self.problems, self.links = {}, {}, set()
-        self.creates, self.understood, self.ordered = {}, set(), {}
-        self.aliases = set()
+        self.creates, self.understood, self.ordered, self.whole = {}, set(), {}, {}
+        self.aliases, self.escaped = set(), {}
         for one in self.summaries.values():
             one.params, one.given = one.given, {}
 
     def summary(self, function: int) -> Summary:
         """What is known of a function."""
         return self.summaries.setdefault(function, Summary())
+
+    def every_escaped(self) -> dict[int, Problem]:
+        """Functions that others may call, and those that these return."""
+        found, todo = dict(self.escaped), [*self.escaped]
+        while todo:
+            one = todo.pop()
+            fresh = set(functions_of(self.summary(one).result or PLAIN)) - found.keys()
+            found |= dict.fromkeys(fresh, found[one])
+            todo += fresh
+        return found
 
 
 @dataclass
@@ -129,7 +146,7 @@ class Frame:
     jumps: list[Branch] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)  # names of a function or module around
     top: ast.AST | None = None
-    updates: list[tuple[Flow, ast.expr]] = field(default_factory=list)  # of this statement
+    updates: list[Line] = field(default_factory=list)  # of this statement
     makers: dict[int, ast.Call] = field(default_factory=dict)
     inner: list[ast.FunctionDef] = field(default_factory=list)
     results: list[tuple[ast.AST, Kind]] = field(default_factory=list)
@@ -170,6 +187,13 @@ class Frame:
     def link(self, function: int) -> None:
         """This function and another go the same way."""
         self.program.links.add((self.key, function))
+
+    def escape(self, node: ast.AST, kind: Kind) -> None:
+        """A function goes where nobody knows how it is called."""
+        for one in functions_of(kind):
+            name = self.program.nodes[one][0].name
+            reason = f"{name} is used here in an unknown way"
+            self.program.escaped.setdefault(one, Problem(self.scope.module.path, node, reason))
 
     # ---- names
 
@@ -245,6 +269,12 @@ class Frame:
             self.problem(node, f"the state's {name} is read of a state that has no name")
         return held
 
+    def replace(self, node: ast.AST, flow: Flow, fields: Iterable[str]) -> tuple[str, ...]:
+        """The variables of fields of a flow's state that get other values."""
+        if flow.given and flow.owner == self.key:
+            self.summary.replaced.setdefault(flow.key, set()).update(fields)
+        return tuple(self.need_field(node, flow, one) for one in fields)
+
     def named(self, node: ast.AST, flow: Flow) -> str:
         """The name of a flow's module in the new text."""
         if not isinstance(flow.model, str) or not flow.model:
@@ -309,7 +339,11 @@ class Frame:
         """What holds after one branch or the other."""
         names, stale, owed = other
         for name in {*self.names, *names}:
-            self.names[name] = joined(self.names.get(name), names.get(name)) or PLAIN
+            kinds = self.names.get(name), names.get(name)
+            self.names[name] = joined(*kinds) or PLAIN
+            for one in kinds:
+                if one is not None and one != self.names[name]:
+                    self.escape(self.node, one)
         self.stale |= stale
         self.owed |= owed
 

@@ -26,6 +26,7 @@ class Flow:
       stats: fields of the state that hold running statistics.
       fields: its other fields, which no update replaces, and the variables that hold them.
       applies: whether the state's ``apply_fn`` is that of this module.
+      whole: whether the state's parameters are Linen's variables as ``init`` gives them.
       owner: the id of the function, as soon as it has a name there.
     """
 
@@ -37,6 +38,7 @@ class Flow:
     stats: frozenset[str] = frozenset()
     fields: tuple[tuple[str, str], ...] = ()
     applies: bool = True
+    whole: bool = False
     owner: int = 0
 
 
@@ -89,9 +91,10 @@ class Updates:
 
 @dataclass(frozen=True)
 class State:
-    """A ``TrainState``."""
+    """A ``TrainState``; ``replaced`` are fields whose values a call gives beside it."""
 
     flow: Flow
+    replaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,21 @@ def flows_of(kind: Kind) -> tuple[Flow, ...]:
     if isinstance(kind, Many):
         return tuple(flow for one in kind.items for flow in flows_of(one))
     return (kind.flow,) if isinstance(kind, OfFlow) else ()
+
+
+def functions_of(kind: Kind) -> tuple[int, ...]:
+    """The functions of the project that a value is, or calls."""
+    match kind:
+        case Function(node=node) | Gradient(function=Function(node=node)):
+            return (node,)
+        case Many(items=items):
+            return tuple(one for item in items for one in functions_of(item))
+    return ()
+
+
+def together(kinds: tuple[Kind, ...]) -> Kind:
+    """A tuple of values."""
+    return PLAIN if all(one == PLAIN for one in kinds) else Many(kinds)
 
 
 def joined(one: Kind | None, other: Kind | None) -> Kind | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import Kind, Many, Params, State, Stats, Variables
-from nnx_migrate.rewrite.loops.plan import Line, NewModel, NewOptimizer, NewValue, Updated
+from nnx_migrate.rewrite.loops.plan import Line, NewModel, NewOptimizer, NewValues
 
 
 def before(
@@ -40,10 +40,8 @@ def before(
         given = {one.arg: one.value for one in _keywords(node)}
         if "tx" in given:
             lines.append(NewOptimizer(optimizer, model_name, given["tx"]))
-        lines += [NewValue(held, given[name]) for name, held in named.fields]
-    for flow, grads in frame.updates:
-        assert isinstance(flow.model, str)
-        lines.append(Updated(flow.optimizer, flow.model, grads))
+        lines += [NewValues((held,), (given[name],)) for name, held in named.fields]
+    lines += frame.updates
     frame.updates = []
     return kind, lines
 

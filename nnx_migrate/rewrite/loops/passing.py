@@ -14,7 +14,6 @@ from nnx_migrate.rewrite.loops.kinds import (
     Definition,
     Flow,
     Function,
-    Gradient,
     Grads,
     Kind,
     Many,
@@ -68,6 +67,7 @@ def pass_to(
         if isinstance(kind, Definition):
             assert isinstance(given, Definition)
             recipes[given.recipe] = kind.recipe
+            frame.program.handed.setdefault(given.recipe, set()).add(kind.recipe)
         if not is_special(kind):
             continue
         frame.link(function.node)
@@ -149,7 +149,9 @@ def fits(frame: Frame, function: ApplyFn, flow: Flow) -> bool:
     """Whether it is the module of a flow that is applied."""
     if function.flow is not None and frame.is_same(flow, function.flow):
         return True
-    return function.recipe is not None and function.recipe == flow.recipe
+    # A module that all callers of the function around build alike is that one.
+    handed = frame.program.handed.get(function.recipe, {function.recipe})
+    return flow.recipe is not None and (function.recipe == flow.recipe or handed == {flow.recipe})
 
 
 def _give(frame: Frame, node: ast.expr, given: Kind | None, name: str, summary: Summary) -> None:
@@ -160,9 +162,8 @@ def _give(frame: Frame, node: ast.expr, given: Kind | None, name: str, summary: 
     after = joined(before, given) or PLAIN
     if isinstance(after, Unsure):
         frame.problem(node, f"{name} is given different things in different calls")
-    if isinstance(given, Function | Gradient) and after != given:
-        for one in ast.walk(node):
-            frame.program.understood.discard(id(one))
+    if after != given:
+        frame.escape(node, given)
     summary.given[name] = after
 
 

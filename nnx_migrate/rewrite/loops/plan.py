@@ -114,11 +114,11 @@ class NewOptimizer:
 
 
 @dataclass(frozen=True)
-class NewValue:
-    """``name = <expression>``: a field of the state."""
+class NewValues:
+    """``a, b = <expressions>``: fields of the state; a call alone where it gives none of them."""
 
-    name: str
-    value: ast.expr
+    names: tuple[str, ...]
+    values: tuple[ast.expr, ...]
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Updated:
     grads: ast.expr
 
 
-Line: TypeAlias = NewModel | NewOptimizer | NewValue | Updated
+Line: TypeAlias = NewModel | NewOptimizer | NewValues | Updated
 # What stands in a target or result: an old expression, a new one, several.
 Tree: TypeAlias = "ast.expr | str | tuple[Tree, ...]"
 
@@ -144,7 +144,7 @@ class Statement:
 
     before: tuple[Line, ...] = ()
     target: Tree | None = None
-    value: ast.expr | None = None
+    value: Tree | None = None
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,11 @@ def _snapshot(program: Program) -> object:
             set(one.updates),
             set(one.optimizers),
             {name: set(fields) for name, fields in one.fields.items()},
+            {name: set(fields) for name, fields in one.replaced.items()},
             dict(one.names),
         )
         for key, one in program.summaries.items()
-    } | {0: set(program.compiled)}
+    } | {0: (set(program.compiled), {key: set(one) for key, one in program.handed.items()})}
 
 
 def _collect(program: Program, node: ast.AST, scope: Scope) -> None:
@@ -179,6 +180,9 @@ def _settle(frame: Frame, node: ast.FunctionDef, summary: Summary) -> None:
     result: Kind | None = None
     for _, one in frame.results:
         result = joined(result, _outside(one))
+    for place, one in frame.results:
+        if _outside(one) != result:
+            frame.escape(place, one)
     falls = _falls_through(node.body)
     if result is not None and is_special(result) and falls:
         frame.problem(node, f"{node.name} returns part of the state in some cases only")

@@ -15,8 +15,9 @@ from nnx_migrate.edit.data import EditError
 from nnx_migrate.model import FileResult, FileStatus, Finding, Outcome, RewriteResult
 from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
 from nnx_migrate.rewrite.loading import relative
-from nnx_migrate.rewrite.loops.classes import unknown_state
+from nnx_migrate.rewrite.loops.classes import statistics, unknown_state
 from nnx_migrate.rewrite.loops.frame import Problem, Program
+from nnx_migrate.rewrite.loops.kinds import PLAIN, functions_of
 from nnx_migrate.rewrite.loops.modules import STATE
 from nnx_migrate.rewrite.loops.plan import Built, ModelCall, Snapshot
 from nnx_migrate.rewrite.loops.reading import read_program
@@ -130,14 +131,23 @@ def _problem(loops: _Loops, group: set[int], *, finished: bool, renamed: bool) -
         reason = unknown_state(program.project, module)
         if reason is not None:
             return Problem(path, create, reason)
+    for key in group & program.whole.keys():
+        for module in program.project.modules.values():
+            reason = statistics(program.project, module)
+            if reason is not None:
+                return Problem(*program.whole[key], reason)
     if renamed:
         for key in group & program.ordered.keys():
             return Problem(*program.ordered[key], "a sum over all parameters has another order")
+    escaped = program.every_escaped()
     for key in group & program.nodes.keys():
         definition, scope = program.nodes[key]
         if loops.targets.get(scope.module.path) is not scope.module:
             return Problem(scope.module.path, definition, "this file is not rewritten in this run")
-        if program.summary(key).is_touched:
+        summary = program.summary(key)
+        if summary.is_touched and key in escaped:
+            return escaped[key]
+        if summary.is_touched or functions_of(summary.result or PLAIN):
             stray = stray_references(program, definition, scope.module)
             stray = stray or stray_alias(program, key)
             if stray is not None:

@@ -20,13 +20,14 @@ from nnx_migrate.rewrite.loops.plan import Tree
 def width(kind: Kind) -> int:
     """How many values stand for one that a function returns.
 
-    None for what the module holds: running statistics, and a state that the function was given.
+    None for what the module holds: running statistics, and a state that the function was given, of
+    which only fields with other values are left.
     """
     match kind:
         case Stats() | Updates():
             return 0
-        case State(flow=flow):
-            return 0 if flow.given else 2 + len(flow.fields)
+        case State(flow=flow, replaced=replaced):
+            return len(replaced) if flow.given else 2 + len(flow.fields)
         case Params(flow=flow) | Variables(flow=flow):
             return 0 if flow.given else 1
         case Many(items=items):
@@ -39,7 +40,7 @@ def is_changed(kind: Kind) -> bool:
     match kind:
         case Many(items=items):
             return any(map(is_changed, items))
-        case Params() | Variables():
+        case State() | Params() | Variables():
             return True
     return width(kind) != 1
 
@@ -55,8 +56,10 @@ def returned(node: ast.expr, kind: Kind) -> list[Tree]:
             return [node]  # a call that returns it so, or a name that holds it
         case ((State(flow=flow) | Params(flow=flow) | Variables(flow=flow)), _) if not flow.model:
             return [node]  # a call that returns it so
-        case (State(flow=flow), _) if not flow.given:
-            return [flow.model, flow.optimizer, *(held for _, held in flow.fields)]
+        case State(flow=flow), _:
+            every = () if flow.given else (str(flow.model), flow.optimizer)
+            fields = kind.replaced if flow.given else dict(flow.fields)
+            return [*every, *(dict(flow.fields)[one] for one in fields)]
         case (Params(flow=flow) | Variables(flow=flow), _) if not flow.given:
             return [flow.model]
     return []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nnx_migrate.rewrite.loops.binding import bind
 from nnx_migrate.rewrite.loops.compiling import read_decorators
-from nnx_migrate.rewrite.loops.expressions import escape, used, value
+from nnx_migrate.rewrite.loops.expressions import used, value
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
@@ -20,10 +20,12 @@ from nnx_migrate.rewrite.loops.kinds import (
     Updates,
     Variables,
     flows_of,
+    functions_of,
     is_special,
+    together,
 )
 from nnx_migrate.rewrite.loops.making import before, of_one_call
-from nnx_migrate.rewrite.loops.plan import NewModel, Result, Statement
+from nnx_migrate.rewrite.loops.plan import Line, NewModel, NewValues, Result, Statement, Tree
 from nnx_migrate.rewrite.loops.shapes import grouped, is_changed, returned
 from nnx_migrate.rewrite.loops.snapshots import snapshot
 
@@ -145,13 +147,10 @@ def _assign(frame: Frame, node: ast.stmt, target: ast.expr, given: ast.expr) -> 
     frame.top = given
     kind = value(frame, given)
     if not is_special(kind):
-        if isinstance(target, ast.Name):
-            frame.bind(target.id, kind)
-            return
-        escape(frame, given, kind)
-        if not isinstance(target, ast.Tuple | ast.List):
-            _other(frame, target)
-        _store(frame, target) if isinstance(target, ast.Tuple | ast.List) else None
+        _hold(frame, target, given, kind)
+        return
+    if isinstance(given, ast.Tuple):
+        _assign_tuple(frame, node, target, given, kind)
         return
     kind, lines = before(frame, given, of_one_call(frame, given, kind, target), target)
     parts = bind(frame, target, kind)
@@ -167,6 +166,49 @@ def _assign(frame: Frame, node: ast.stmt, target: ast.expr, given: ast.expr) -> 
         if stays or parts
         else Statement(tuple(lines)),
     )
+
+
+def _assign_tuple(
+    frame: Frame, node: ast.stmt, target: ast.expr, given: ast.Tuple, kind: Kind
+) -> None:
+    """``a, b = x, y``: of each value what its name becomes, and none that is the module's already."""
+    targets = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+    if not isinstance(kind, Many) or len(targets) != len(given.elts):
+        frame.problem(target, "a tuple with part of the state in it has a name")
+        return
+    places: list[Tree] = []
+    values: list[Tree] = []
+    for one, value_, item in zip(targets, given.elts, kind.items, strict=True):
+        if isinstance(value_, ast.Call) and _is_dropped(frame, value_):
+            frame.problem(value_, "a state is made beside another value")
+        parts = bind(frame, one, item) if is_special(item) else [one]
+        if not is_special(item):
+            _hold(frame, one, value_, item)
+        if parts or isinstance(value_, ast.Call):
+            places.append(parts[0] if len(parts) == 1 else tuple(parts))
+            values.append(value_)
+    if places == targets:
+        return
+    if () in places:
+        frame.problem(node, "a call that gives nothing back stands beside other values")
+    both = [one[0] if len(one) == 1 else tuple(one) for one in (places, values) if one]
+    frame.change(node, Statement((), both[0], both[1]) if both else Statement())
+
+
+def _hold(frame: Frame, target: ast.expr, given: ast.expr, kind: Kind) -> None:
+    """Let a target hold what is nothing of a flow."""
+    match target, kind:
+        case ast.Name(id=name), _:
+            frame.bind(name, kind)
+        case ast.Tuple(elts=elements), Many(items=items) if len(elements) == len(items):
+            for one, item in zip(elements, items, strict=True):
+                _hold(frame, one, given, item)
+        case ((ast.Tuple() | ast.List()), _):
+            frame.escape(given, kind)
+            _store(frame, target)
+        case _:
+            frame.escape(given, kind)
+            _other(frame, target)
 
 
 def _is_dropped(frame: Frame, call: ast.Call) -> bool:
@@ -206,11 +248,11 @@ def _return(frame: Frame, node: ast.Return) -> None:
         frame.top = one if one in early or one is node.value else None
         inner = one.value if isinstance(one, ast.Starred) else one
         kinds[id(one)] = value(frame, inner)
-        escape(frame, inner, kinds[id(one)])
-    lines = []
+    lines: list[Line] = []
     for one in elements:
-        kinds[id(one)], more = before(frame, one, kinds[id(one)], None)
-        lines += more
+        kind, more = before(frame, one, kinds[id(one)], None)
+        lines += [*more, *_updating(frame, one, kind)]
+        kinds[id(one)] = _with_replaced(frame, one, kind)
         if _is_value(kinds[id(one)]) and snapshot(frame, one, kinds[id(one)]):
             kinds[id(one)] = PLAIN
     given = [kinds[id(one)] for one in elements]
@@ -219,9 +261,9 @@ def _return(frame: Frame, node: ast.Return) -> None:
         isinstance(one, State | Params | Variables) and not one.flow.model for one in given
     ):
         frame.problem(node, "a state that is returned beside others is given no name")
-    kind = Many(tuple(given)) if is_tuple else given[0]
-    if is_tuple and not is_special(kind):
-        kind = PLAIN
+    kind = together(tuple(given)) if is_tuple else given[0]
+    for function in functions_of(kind):
+        frame.link(function)
     _check_result(frame, node, kind)
     frame.results.append((node, kind))
     if lines or is_changed(kind):
@@ -229,6 +271,34 @@ def _return(frame: Frame, node: ast.Return) -> None:
         found = grouped(parts) if is_tuple else parts[0]
         tree = None if not found else found[0] if len(found) == 1 else tuple(found)
         frame.change(node, Result(tuple(lines), tree, frame.node.body[-1] is node))
+
+
+def _with_replaced(frame: Frame, node: ast.expr, kind: Kind) -> Kind:
+    """A result with all fields that the function replaces in any of its branches."""
+    match kind:
+        case Many(items=items):
+            parts = node.elts if isinstance(node, ast.Tuple) else [node] * len(items)
+            found = [_with_replaced(frame, *pair) for pair in zip(parts, items, strict=True)]
+            if isinstance(node, ast.Call) and any(
+                isinstance(one, State) and one.flow.key and (not one.flow.given or one != item)
+                for one, item in zip(found, items, strict=True)
+            ):
+                frame.problem(node, "a call gives the state beside others, which is given no name")
+            return Many(tuple(found))
+        case State(flow=flow) if flow.given and flow.owner == frame.key:
+            known = frame.summary.replaced.get(flow.key, set())
+            return State(flow, tuple(one for one, _ in flow.fields if one in known))
+    return kind
+
+
+def _updating(frame: Frame, node: ast.expr, kind: Kind) -> list[Line]:
+    """A call that updates the state that is returned stands before the ``return``."""
+    if not isinstance(kind, State) or not isinstance(node, ast.Call):
+        return []
+    if not kind.flow.key or _is_dropped(frame, node):
+        return []
+    names = frame.replace(node, kind.flow, kind.replaced)
+    return [NewValues(names, (node,))]
 
 
 def _is_update(node: ast.expr) -> bool:

@@ -32,7 +32,7 @@ from nnx_migrate.rewrite.loops.plan import (
     Named,
     NewModel,
     NewOptimizer,
-    NewValue,
+    NewValues,
     Places,
     Result,
     Signature,
@@ -208,8 +208,12 @@ def _lines(renderer: Renderer, lines: Sequence[Line]) -> list[Any]:
 
 def _line(renderer: Renderer, line: Line) -> Any:
     match line:
-        case NewModel(name=name, value=value) | NewValue(name=name, value=value):
+        case NewModel(name=name, value=value):
             return assign(name, renderer.render(value))
+        case NewValues(names=names, values=values):
+            value = _tree(renderer, values if len(values) > 1 else values[0])
+            target = _tree(renderer, names if len(names) > 1 else names[0]) if names else None
+            return run(value) if target is None else assign(target, value)
         case NewOptimizer(name=name, model=model, tx=tx):
             made = call("nnx.Optimizer", model, renderer.argument(tx), named("wrt", "nnx.Param"))
             return assign(name, made)
@@ -221,7 +225,7 @@ def _line(renderer: Renderer, line: Line) -> Any:
 def _statement(renderer: Renderer, change: Statement) -> list[Any]:
     lines = _lines(renderer, change.before)
     if change.value is not None:
-        value = renderer.render(change.value)
+        value = _tree(renderer, change.value)
         target = change.target
         lines.append(run(value) if target is None else assign(_tree(renderer, target), value))
     return lines or list(GONE)

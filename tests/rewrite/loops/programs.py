@@ -38,6 +38,7 @@ class Mlp(nn.Module):
 
 
 """
+WITHOUT_STATISTICS = HEAD.replace("nn.BatchNorm(use_running_average=not train)", "nn.LayerNorm()")
 CREATE = """\
 def create(key):
     model = Mlp(4)

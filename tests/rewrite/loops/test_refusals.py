@@ -83,7 +83,7 @@ CASES = {
         "",
     ),
     "further collections": ("{\"params\": params}, x)", "{\"params\": params}, x, mutable=[\"cache\"])[0]", "mutable"),
-    "intermediates": ("{\"params\": params}, x)", "{\"params\": params}, x, capture_intermediates=True)[0]", "capture_intermediates"),
+    "intermediates": ("{\"params\": params}, x)", "{\"params\": params}, x, capture_intermediates=True)[0]", "how these parameters are made"),
     "an apply_fn that is made by a call": ("apply_fn=model.apply", "apply_fn=make_apply(model)", "which module's apply"),
     "another module handed on": (
         LOOP,
@@ -140,8 +140,20 @@ STATISTICS = {
         "",
     ),
     "statistics of another kind": ("batch_stats=variables[\"batch_stats\"]", "batch_stats={}", "not the state's"),
-    "a further field that is replaced": (
-        "    return state, loss\n", "    return state.replace(scale=2.0), loss\n", "other arguments",
+    "a replaced field beside gradients that may read it": (
+        "    state = state.apply_gradients(grads=grads,",
+        "    state = state.apply_gradients(grads=jax.grad(loss_fn, has_aux=True)(state.params)[0], scale=2.0,",
+        "where fields are replaced",
+    ),
+    "the state as a field of itself": (
+        "    return state, loss\n", "    return state.replace(scale=state), loss\n", "becomes a field of it",
+    ),
+    "a call that gives a state beside others": (
+        "        state, loss = step(state, x, y, key)\n",
+        ("        state, loss = other(state, x, y, key)\n\n\ndef other(state, x, y, key):\n"
+        "    state = state.replace(scale=2.0)\n    return step(state, x, y, key)\n\n\n"
+        "def losses_of(losses, loss, state, x):\n    if True:\n"),
+        "beside others",
     ),
     "a further field with a default": ("    batch_stats: dict\n", "    batch_stats: dict\n    scale: float = 1.0\n", ""),
     "a method of the state": ("    batch_stats: dict\n", "    batch_stats: dict\n\n    def both(self):\n        return self.params\n", ""),
@@ -177,6 +189,73 @@ def test_a_loop_with_running_statistics_stays_functional(old: str, new: str, rea
         assert "m.py" in {one.path for one in rewritten({"m.py": HEAD + text}).files}
 
 
+def test_variables_as_parameters_keep_the_functional_loop_where_statistics_may_be_among_them() -> (
+    None
+):
+    text = PROGRAM.replace('jnp.ones((1, 3)))["params"]', "jnp.ones((1, 3)))")
+    text = text.replace('{"params": params}', "params")
+    assert "m.Net may have variables beside its parameters (BatchNorm)" in kept(text)
+
+
+FACTORY = """\
+def make(model):
+    @jax.jit
+    def step(state, x, y):
+        def loss_fn(params):
+            return jnp.mean((model.apply({"params": params}, x) - y) ** 2)
+
+        return state.apply_gradients(grads=jax.grad(loss_fn)(state.params))
+
+    return step
+
+
+def main(key, x, y):
+    state = create(key)
+    step = make(Mlp(4))
+    for _ in range(3):
+        state = step(state, x, y)
+    return state.params
+"""
+
+
+MADE = "    step = make(Mlp(4))\n"
+ESCAPES = {
+    "kept on an object": (MADE, f"{MADE}    key.step = step\n", "step is used here"),
+    "made by others": (MADE, f"{MADE}    run(make)\n", "make is used here"),
+    "an attribute": (MADE, f"{MADE}    make(Mlp(5)).lower\n", "step is used here"),
+    "in a list": (MADE, f"{MADE}    run([make(Mlp(5))])\n", "step is used here"),
+    "not in all cases": (
+        "    return step\n",
+        "    if model:\n        return step\n    return None\n",
+        "handed to step, which is not known",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), ESCAPES.values(), ids=ESCAPES)
+def test_a_step_that_others_may_call_keeps_the_functional_loop(
+    old: str, new: str, reason: str
+) -> None:
+    assert old in FACTORY
+    assert reason in kept(CREATE + FACTORY.replace(old, new))
+
+
+def test_states_that_are_made_in_one_statement_keep_the_functional_loop() -> None:
+    made = "TrainState.create(apply_fn=model.apply, params=params, tx=tx)"
+    create = CREATE.replace(f"    return {made}", f"    state, other = {made}, 1\n    return state")
+    assert "made beside another value" in kept(create + STEP + MAIN)
+
+
+def test_a_step_of_which_only_one_branch_knows_keeps_the_functional_loop() -> None:
+    other = STEP.replace("step", "other")
+    main = MAIN.replace(
+        "    state = create(key)\n",
+        "    state = create(key)\n    if x is None:\n        run = step\n"
+        "    else:\n        run = other\n    run(load(), x, y)\n",
+    )
+    assert "is used here in an unknown way" in kept(CREATE + STEP + other + main)
+
+
 def test_statistics_that_a_function_returns_beside_another_model_keep_the_functional_loop() -> None:
     init = """\
 def init(model, key):
@@ -207,7 +286,7 @@ def second(model, key):
 
 """,
     )
-    assert "no running statistics" in kept(apart)
+    assert "gives nothing back stands beside" in kept(apart)
 
 
 @pytest.mark.parametrize("widths", [("3", "4"), ("width", "width")])
