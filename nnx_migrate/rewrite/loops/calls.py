@@ -6,9 +6,11 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from nnx_migrate.rewrite.loops import optimizers
+from nnx_migrate.rewrite.loops import gradients, optimizers
 from nnx_migrate.rewrite.loops.compiling import JIT, PARTIAL, initialises, read_jit, read_partial
+from nnx_migrate.rewrite.loops.foreign import read_unknown
 from nnx_migrate.rewrite.loops.frame import Frame
+from nnx_migrate.rewrite.loops.gradients import read_gradients
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     UNKNOWN,
@@ -36,16 +38,10 @@ from nnx_migrate.rewrite.loops.plan import (
     Built,
     Counter,
     ModelCall,
-    Named,
     NewValues,
     Updated,
-    Without,
 )
-from nnx_migrate.rewrite.loops.shapes import width
 from nnx_migrate.rewrite.loops.snapshots import snapshot
-
-_GRADIENTS = {"jax.grad": "nnx.grad", "jax.value_and_grad": "nnx.value_and_grad"}
-_SUMS = ("optax.global_norm", "optax.tree.norm")
 
 
 def read_call(frame: Frame, node: ast.Call) -> Kind:
@@ -72,17 +68,17 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         case Function():
             return pass_to(frame, node, held, node.args, node.keywords)
         case Gradient():
-            return _gradients(frame, node, held)
+            return read_gradients(frame, node, held)
         case ApplyFn():
             return _applied(frame, node, held)
     if held == UNKNOWN:
-        _unknown(frame, node, "")
+        read_unknown(frame, node, "")
         return UNKNOWN
     if is_special(held):
         return frame.problem(node, "it is called")
     recipe = definition_of(frame, node)
     if recipe is not None:
-        _unknown(frame, node, "")
+        read_unknown(frame, node, "")
         return Definition(recipe)
     symbol = frame.resolve(node.func)
     if isinstance(node.func, ast.Name) and node.func.id == "int" and not symbol:
@@ -95,24 +91,7 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         return _created(frame, node, fields)
     if symbol.startswith("optax."):
         return _transformation(frame, node, symbol)
-    return _unknown(frame, node, symbol)
-
-
-def _unknown(frame: Frame, node: ast.Call, symbol: str) -> Kind:
-    """A call of code that knows nothing of flows."""
-    for one in (*node.args, *(one.value for one in node.keywords)):
-        value = one.value if isinstance(one, ast.Starred) else one
-        kind = frame.value(frame, value)
-        frame.escape(value, kind)
-        if is_special(kind) and not snapshot(frame, value, kind):
-            name = symbol or ast.unparse(node.func)
-            frame.problem(one, f"{_word(kind)} handed to {name}, which is not known")
-    return PLAIN
-
-
-def _word(kind: Kind) -> str:
-    words = {State: "the state is", Grads: "gradients are"}
-    return next((word for one, word in words.items() if isinstance(kind, one)), "part of it is")
+    return read_unknown(frame, node, symbol)
 
 
 # ---- modules
@@ -123,7 +102,7 @@ def _of_definition(
 ) -> Kind:
     if method == "apply":
         return _applied(frame, node, ApplyFn(owner.recipe))
-    _unknown(frame, node, "init")
+    read_unknown(frame, node, "init")
     names = {one.arg for one in node.keywords}
     is_plain = not names & {None, "method", "mutable", "capture_intermediates"}
     if not is_plain or not (node.args or "rngs" in names) or owner.recipe is None:
@@ -137,7 +116,7 @@ def _of_definition(
 def _applied(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
     """``apply(variables, ...)``."""
     if not node.args or isinstance(node.args[0], ast.Starred):
-        return _unknown(frame, node, "apply")
+        return read_unknown(frame, node, "apply")
     given = frame.value(frame, node.args[0])
     rest = [*node.args[1:], *(one.value for one in node.keywords)]
     for one in rest:
@@ -149,6 +128,8 @@ def _applied(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
     if not isinstance(given, Variables):
         if is_special(given):
             return frame.problem(node.args[0], "apply is given something unknown")
+        if function.flow is None:
+            return PLAIN  # values, for a module that is built by the call: it stays as it is
         return frame.problem(node, "apply is given variables that are not the state's")
     if not fits(frame, function, given.flow):
         # Another module, for all that is known: it is applied to what the state's holds.
@@ -307,58 +288,6 @@ def _replaced(frame: Frame, node: ast.Call, flow: Flow, values: Mapping[str, ast
         frame.updates.append(NewValues(names, tuple(values.values())))
 
 
-# ---- gradients
-
-
-def _gradient_of(frame: Frame, node: ast.Call) -> Kind:
-    symbol = frame.resolve(node.func)
-    options = {one.arg: one.value for one in node.keywords}
-    has_aux = options.get("has_aux", ast.Constant(False))
-    function = frame.value(frame, node.args[0]) if len(node.args) == 1 else PLAIN
-    argnums = options.get("argnums", ast.Constant(0))
-    is_plain = isinstance(has_aux, ast.Constant) and isinstance(argnums, ast.Constant)
-    if not isinstance(function, Function) or function.compiled or not is_plain:
-        return _unknown(frame, node, symbol)
-    if set(options) - {"has_aux", "argnums"} or argnums.value != 0:  # type: ignore[attr-defined]
-        return _unknown(frame, node, symbol)
-    with_value = symbol == "jax.value_and_grad"
-    aux = bool(has_aux.value)  # type: ignore[attr-defined]
-    frame.makers[id(node)] = node
-    return Gradient(function, id(node), with_value, aux)
-
-
-def _gradients(frame: Frame, node: ast.Call, gradient: Gradient) -> Kind:
-    first = frame.value(frame, node.args[0]) if node.args else PLAIN
-    result = pass_to(frame, node, gradient.function, node.args, node.keywords)
-    is_whole = isinstance(first, Variables) and first.flow.whole
-    if not isinstance(first, Params) and not is_whole:
-        if is_special(first):
-            frame.problem(node.args[0], "the gradient is not of the parameters alone")
-        return first if first == UNKNOWN else PLAIN
-    maker = frame.maker(gradient.place)
-    if maker is None:
-        return frame.problem(node, "the gradient is made in another function")
-    symbol = "jax.value_and_grad" if gradient.with_value else "jax.grad"
-    frame.change(maker.func, Named(_GRADIENTS[symbol]))
-    value: Kind = result
-    if gradient.has_aux:
-        if not isinstance(result, Many) or len(result.items) != 2:
-            is_soft = not is_special(result)
-            value = result if is_soft else frame.problem(node, "the loss returns no pair")
-            aux: Kind = result if is_soft else PLAIN
-        else:
-            value, aux = result, result.items[1]
-            if not width(aux):
-                frame.change(maker, Without(frozenset({"has_aux"})))
-    elif is_special(result):
-        return frame.problem(node, "the loss returns part of the state")
-    else:
-        aux = PLAIN
-    if gradient.with_value:
-        return Many((value, Grads()))
-    return Many((Grads(), aux)) if gradient.has_aux else Grads()
-
-
 # ---- others
 
 
@@ -368,21 +297,12 @@ def _transformation(frame: Frame, node: ast.Call, symbol: str) -> Kind:
         known = [one for one in kinds if isinstance(one, Transformation)]
         if len(known) == len(kinds):
             return Transformation(any(one.ordered for one in known))
-        return _unknown(frame, node, symbol)
-    _unknown(frame, node, symbol)
+        return read_unknown(frame, node, symbol)
+    read_unknown(frame, node, symbol)
     ordered = optimizers.is_ordered(symbol)
     if ordered is None or optimizers.is_told_which(symbol, node):
         return PLAIN
     return Transformation(ordered)
-
-
-def _ordered(frame: Frame, node: ast.Call) -> Kind:
-    """A sum over all gradients: of the same arrays, in the same order."""
-    kind = frame.value(frame, node.args[0]) if len(node.args) == 1 else PLAIN
-    if isinstance(kind, Grads) and not node.keywords:
-        frame.program.ordered[frame.key] = (frame.scope.module.path, node)
-        return PLAIN
-    return _unknown(frame, node, frame.resolve(node.func))
 
 
 def _counting(frame: Frame, node: ast.Call) -> Kind:
@@ -397,8 +317,7 @@ def _counting(frame: Frame, node: ast.Call) -> Kind:
 
 
 _READERS: dict[str, Callable[[Frame, ast.Call], Kind]] = {
-    **dict.fromkeys(_GRADIENTS, _gradient_of),
-    **dict.fromkeys(_SUMS, _ordered),
+    **gradients.READERS,
     "jax.random.fold_in": _counting,
     JIT: read_jit,
     PARTIAL: read_partial,

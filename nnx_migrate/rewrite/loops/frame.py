@@ -126,6 +126,7 @@ class Frame:
     Attributes:
       names: what its names hold; a name that is not there holds nothing of a flow.
       stale: names that hold an earlier state of a flow.
+      left_stale: names that held an earlier state after some statement.
       seen: what its names held anywhere, for the functions inside.
       aged: flows that were updated at all.
       jumps: what held where a loop was left or went on in the middle.
@@ -140,6 +141,7 @@ class Frame:
     value: Callable[[Frame, ast.expr], Kind]
     names: dict[str, Kind] = field(default_factory=dict)
     stale: set[str] = field(default_factory=set)
+    left_stale: set[str] = field(default_factory=set)
     seen: dict[str, Kind] = field(default_factory=dict)
     owed: set[str] = field(default_factory=set)
     aged: set[str] = field(default_factory=set)

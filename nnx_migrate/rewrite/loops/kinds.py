@@ -149,9 +149,9 @@ class Function:
 
 @dataclass(frozen=True)
 class Gradient:
-    """``jax.grad`` or ``jax.value_and_grad`` of a function."""
+    """``jax.grad`` or ``jax.value_and_grad`` of a function, or of a lambda that is called right there."""
 
-    function: Function
+    function: Function | ast.Lambda
     place: int  # id of the call that makes it
     with_value: bool
     has_aux: bool

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
+from nnx_migrate.rewrite.loops.captures import check_captures
 from nnx_migrate.rewrite.loops.expressions import value
 from nnx_migrate.rewrite.loops.frame import (
     Frame,
@@ -88,6 +89,7 @@ def _read_module(program: Program, module: Module) -> None:
     frame.own = frozenset(module.table)
     frame.taken = identifiers(module.tree) - passing_names(module.tree)
     read_block(frame, module.tree.body)
+    check_captures(frame)
     if frame.owed:
         frame.problem(module.tree.body[-1], "running statistics are not kept in the state")
     _inside(program, frame, module.tree, module)
@@ -126,6 +128,7 @@ def _read_function(program: Program, node: ast.FunctionDef, outer: Frame, module
             frame.problem(one, f"{one.arg} has a default")
     summary.updates, summary.optimizers, summary.fields = set(), set(), {}
     read_block(frame, node.body)
+    check_captures(frame)
     _settle(frame, node, summary)
     _inside(program, frame, node, module)  # they may need more of what this one is given
     drops = summary.result is not None and is_changed(summary.result)

@@ -37,6 +37,7 @@ def read_block(frame: Frame, body: Sequence[ast.stmt]) -> None:
     for one in body:
         frame.updates, frame.top = [], None
         _statement(frame, one)
+        frame.left_stale |= frame.stale
 
 
 def _statement(frame: Frame, node: ast.stmt) -> None:

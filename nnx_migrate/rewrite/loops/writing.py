@@ -70,6 +70,8 @@ def replacement(node: ast.AST, change: Change) -> Replacement:
             return lambda renderer: _with_arguments(_inner(renderer, node), _order(node), made)
         case Without(keywords=keywords):
             return lambda renderer: _without(_inner(renderer, node), keywords)
+        case Signature() if isinstance(node, ast.Lambda):
+            return lambda renderer: _with_parameters(_inner(renderer, node), change)
         case Signature():
             return lambda renderer: [_with_signature(_inner(renderer, node), change)]
         case Statement():
@@ -170,12 +172,16 @@ def _with_arguments(
 
 
 def _with_signature(node: cst.FunctionDef, change: Signature) -> cst.FunctionDef:
+    node = _with_parameters(node, change)
+    return node.with_changes(returns=None) if change.drops_result else node
+
+
+def _with_parameters(node: Any, change: Signature) -> Any:
     fields = {
         name: [new for one in getattr(node.params, name) for new in _parameter(one, change)]
         for name in ("posonly_params", "params", "kwonly_params")
     }
-    node = node.with_changes(params=node.params.with_changes(**fields))
-    return node.with_changes(returns=None) if change.drops_result else node
+    return node.with_changes(params=node.params.with_changes(**fields))
 
 
 def _parameter(one: cst.Param, change: Signature) -> list[cst.Param]:

@@ -290,6 +290,30 @@ def main(key, x, y):
         losses += [loss, evaluate(state, x)]
     return losses
 """
+AVERAGE = """\
+@jax.jit
+def step(state, average, x, y):
+    loss, first = jax.value_and_grad(
+        lambda p: jnp.mean((state.apply_fn({"params": p}, x) - y) ** 2)
+    )(state.params)
+    second = jax.grad(lambda p: jnp.mean(jnp.abs(state.apply_fn({"params": p}, x))))(state.params)
+    grads = jax.tree.map(lambda a, b: jnp.clip(a + b, -0.1, 0.1), first, second)
+    state = state.apply_gradients(grads=grads)
+    average = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, average, state.params)
+    return state, average, loss
+
+
+def main(key, x, y):
+    model = Mlp(4)
+    params = model.init(key, x)["params"]
+    state = TrainState.create(apply_fn=model.apply, params=params, tx=optax.adam(0.1))
+    average = jax.tree.map(jnp.copy, state.params)
+    losses = []
+    for _ in range(3):
+        state, average, loss = step(state, average, x, y)
+        losses += [loss, model.apply({"params": average}, x)]
+    return losses, average
+"""
 RETURNED = """\
 def update(state, x, y):
     state, _ = step(state, x, y)
@@ -319,6 +343,7 @@ PROGRAMS = {
     "further fields of the state": FIELD,
     "further fields that are replaced": METRICS,
     "steps that a function makes": MAKER,
+    "losses in lambdas, clipped gradients, an average of the parameters": AVERAGE,
     "an update that is returned as it is called": CREATE + STEP + RETURNED,
     "an apply_fn that nobody reads": f"import types\n\n\n{ANEW}",
     "several updates in a call": CREATE

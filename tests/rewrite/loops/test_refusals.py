@@ -74,13 +74,25 @@ CASES = {
         "    first = TrainState.create(apply_fn=model.apply, params=params, tx=tx)\n    return TrainState.create",
         "two states",
     ),
-    "gradients that are changed": (UPDATE, "grads = jax.tree.map(jnp.negative, grads)\n    " + UPDATE, "gradients are handed to"),
+    "gradients that meet other arrays": (UPDATE, "grads = jax.tree.map(jnp.add, grads, other)\n    " + UPDATE, "gradients are handed to"),
     "gradients of something else": ("jax.value_and_grad(loss_fn)(state.params)", "jax.value_and_grad(loss_fn)(state)", "used in a way"),
     "gradients of two arguments": ("jax.value_and_grad(loss_fn)", "jax.value_and_grad(loss_fn, argnums=(0,))", ""),
-    "a loss in a lambda": (
-        "jax.value_and_grad(loss_fn)(state.params)",
-        "jax.value_and_grad(lambda p: loss_fn(p))(state.params)",
+    "a loss in a lambda that is kept": (
+        "    loss, grads = jax.value_and_grad(loss_fn)(state.params)",
+        "    gradient = jax.value_and_grad(lambda p: loss_fn(p))\n    loss, grads = gradient(state.params)",
         "",
+    ),
+    "a function that sees an earlier state": (
+        LOOP,
+        ("        def show(a):\n            return a + state.apply_fn({'params': state.params}, x)\n\n"
+         "        new, loss = step(state, x, y)\n        jax.tree.map(show, [x])\n        state = new\n"),
+        "state is read here, maybe after a later state was made of it",
+    ),
+    "a lambda that sees an earlier state": (
+        LOOP,
+        ("        show = lambda a: a + state.apply_fn({'params': state.params}, x)\n"
+         "        new, loss = step(state, x, y)\n        show(x)\n        state = new\n"),
+        "state is read here, maybe after a later state was made of it",
     ),
     "further collections": ("{\"params\": params}, x)", "{\"params\": params}, x, mutable=[\"cache\"])[0]", "mutable"),
     "intermediates": ("{\"params\": params}, x)", "{\"params\": params}, x, capture_intermediates=True)[0]", "how these parameters are made"),

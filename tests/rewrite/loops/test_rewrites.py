@@ -108,6 +108,14 @@ CASES = {
         STEP.replace("return state.apply_gradients(grads=grads), loss", "new = state.apply_gradients(grads=grads)\n    return new, loss"),
         "    optimizer.update(model, grads)\n    return loss\n",
     ),
+    "a loss in a lambda": (
+        STEP.replace("jax.value_and_grad(loss_fn)", "jax.value_and_grad(lambda p: loss_fn(p))"),
+        "loss, grads = nnx.value_and_grad(lambda model: loss_fn(model))(model)",
+    ),
+    "gradients that are changed one by one": (
+        STEP.replace("    return state", "    grads = jax.tree.map(jnp.tanh, grads)\n    return state"),
+        "    grads = jax.tree.map(jnp.tanh, grads)\n    optimizer.update(model, grads)\n    return loss\n",
+    ),
     "a metric beside": (
         STEP.replace("), loss", '), {"loss": loss, "norm": optax.global_norm(grads)}'),
         'return {"loss": loss, "norm": optax.global_norm(grads)}',
