@@ -14,11 +14,9 @@ from nnx_migrate.rewrite.loops.kinds import PLAIN, is_special
 from nnx_migrate.source.walking import walk
 
 GRADIENTS = {"jax.grad": "nnx.grad", "jax.value_and_grad": "nnx.value_and_grad"}
-_AT_ONCE = (
-    "jax.tree.",
-    "jax.tree_util.",
-    "jax.lax.",
-)  # these call what they are given, and drop it
+_Closure = ast.FunctionDef | ast.Lambda | ast.GeneratorExp
+# These call what they are given, and drop it.
+_AT_ONCE = ("jax.tree.", "jax.tree_util.", "jax.lax.")
 
 
 def check_captures(frame: Frame) -> None:
@@ -33,23 +31,23 @@ def check_captures(frame: Frame) -> None:
             frame.problem(one, f"{read[0]} is read here, maybe after a later state was made of it")
 
 
-def _closures(node: ast.AST) -> Iterator[ast.FunctionDef | ast.Lambda]:
+def _closures(node: ast.AST) -> Iterator[ast.AST]:
     """Functions right inside, not those inside these."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.Lambda):
+        if isinstance(child, _Closure):
             yield child
         else:
             yield from _closures(child)
 
 
-def _reads(node: ast.FunctionDef | ast.Lambda) -> set[str]:
-    own = {one.arg for one in walk(node.args) if isinstance(one, ast.arg)}
+def _reads(node: ast.AST) -> set[str]:
+    own = {one.arg for one in walk(node) if isinstance(one, ast.arg)}
     return {
         one.id for one in walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
     } - own
 
 
-def _runs_here(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> bool:
+def _runs_here(frame: Frame, node: ast.AST) -> bool:
     """Whether a definition is called by its name in its own function alone: each call is checked."""
     assert isinstance(node, ast.FunctionDef)
     later = (one for one in _closures(frame.node) if not runs_at_once(frame, one))
@@ -71,11 +69,13 @@ def _is_called(frame: Frame, name: ast.Name) -> bool:
     return False
 
 
-def runs_at_once(frame: Frame, node: ast.expr | ast.FunctionDef) -> bool:
-    """``jax.tree.map(lambda ...)``, ``jax.grad(lambda ...)(x)``."""
+def runs_at_once(frame: Frame, node: ast.AST) -> bool:
+    """``jax.tree.map(lambda ...)``, ``jax.grad(lambda ...)(x)``, ``sum(... for ...)``."""
     call = frame.scope.module.parents.of(node)
     if not isinstance(call, ast.Call):
         return False
+    if isinstance(node, ast.GeneratorExp):
+        return True
     symbol = frame.resolve(call.func)
     if symbol.startswith(_AT_ONCE):
         return True

@@ -213,6 +213,9 @@ def _comprehension(frame: Frame, node: ast.expr) -> Kind:
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Kind:
+    for default in (*node.args.defaults, *node.args.kw_defaults):
+        if default is not None:
+            used(frame, default, value(frame, default))
     kept = frame.copy()
     for one in ast.walk(node.args):
         if isinstance(one, ast.arg):

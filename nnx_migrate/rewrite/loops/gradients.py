@@ -102,7 +102,9 @@ def _of_lambda(frame: Frame, node: ast.Call, function: ast.Lambda, first: Kind) 
         model = frame.named(node, first.flow)
         frame.change(node.args[0], Named(model))
         frame.change(function, Signature({name: ((model, ""),)}, drops_result=False))
-    for one in (*node.args[1:], *(keyword.value for keyword in node.keywords)):
+    spec = function.args
+    defaults = [*spec.defaults, *(one for one in spec.kw_defaults if one is not None)]
+    for one in (*defaults, *node.args[1:], *(keyword.value for keyword in node.keywords)):
         kind = frame.value(frame, one.value if isinstance(one, ast.Starred) else one)
         frame.escape(one, kind)
         if is_special(kind):

@@ -88,6 +88,13 @@ CASES = {
          "        new, loss = step(state, x, y)\n        jax.tree.map(show, [x])\n        state = new\n"),
         "state is read here, maybe after a later state was made of it",
     ),
+    "a generator that sees an earlier state": (
+        LOOP,
+        ("        shown = (a * state.apply_fn({'params': state.params}, x) for a in [1, 2])\n"
+         "        new, loss = step(state, x, y)\n        list(shown)\n        state = new\n"),
+        "state is read here, maybe after a later state was made of it",
+    ),
+    "a default that holds the state in a lambda": (LOOP, LOOP + "        (lambda a, b=state: b)(x)\n", "not known"),
     "a lambda that sees an earlier state": (
         LOOP,
         ("        show = lambda a: a + state.apply_fn({'params': state.params}, x)\n"
