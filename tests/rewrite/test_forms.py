@@ -143,18 +143,19 @@ MARK = "def mark(cls):\n    cls.marked = cls.__name__\n    return cls\n\n\n"
 @pytest.mark.parametrize(
     ("decorator", "form"),
     [
-        (REGISTER + "@register\n", "lazy"),
-        ("REGISTRY = {}\n\n\n" + NAMED + "@register('a')\n", "lazy"),
+        (REGISTER + "@register\n", "explicit"),
+        ("REGISTRY = {}\n\n\n" + NAMED + "@register('a')\n", "explicit"),
+        (REGISTER.replace("= cls\n", "= keep(cls)\n") + "@register\n", "lazy"),
         (MARK + "@mark\n", "explicit"),
         (TEXT + "@text('a', 'b')\n", "explicit"),
     ],
-    ids=["kept", "kept by name", "returned", "given a text"],
+    ids=["kept", "kept by name", "handed on", "returned", "given a text"],
 )
-def test_a_decorator_that_keeps_the_class_for_others_to_build_makes_it_lazy(
+def test_a_decorator_that_may_do_more_than_keep_the_class_makes_it_lazy(
     decorator: str, form: str
 ) -> None:
     users = "\n\ndef make(name, x):\n    return REGISTRY[name](3).init(0, x)\n"
-    text = LINEN + decorator + dense("A") + (users if form == "lazy" else "")
+    text = LINEN + decorator + dense("A") + (users if "REGISTRY" in decorator else "")
     assert said(auto({"m.py": text})) == {"m.A": form}
 
 

@@ -30,6 +30,7 @@ IMPORTS: Mapping[str, NewImport] = {
     "flax.core": NewImport("flax.core"),
     "flax.typing": NewImport("flax.typing"),
     "lazy": NewImport("nnx_migrate.linen", "lazy"),
+    "lazily": NewImport("nnx_migrate.linen", "lazily"),
     "Module": NewImport("nnx_migrate.linen", "Module"),
     "Size": NewImport("nnx_migrate.linen", "Size"),
     "explicit": NewImport("nnx_migrate.linen", "explicit"),

@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from flax import errors, nnx
 from flax.nnx.pytreelib import PytreeState
@@ -26,6 +26,9 @@ from nnx_migrate.linen.core.sizes.declaration import Size
 from nnx_migrate.linen.core.sizes.names import NamedSize, size_by_name
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.core.wrapping import nowrap
+
+
+C = TypeVar("C")
 
 
 class _Meta(type(Module)):  # type: ignore[misc]
@@ -146,6 +149,23 @@ def as_lazy(value: Any) -> Any:
     """
     is_module = isinstance(value, type) and issubclass(value, nnx.Module)
     return lazy(value) if is_module else value
+
+
+def lazily(decorator: Callable[[Any], Any], **sizes: Size) -> Callable[[C], C]:
+    """A decorator that gives another one the lazy class, and leaves the explicit one as it is.
+
+    For what keeps classes for others to build: ``@lazily(register("mlp"))``.
+
+    Args:
+      decorator: it is called with the lazy class; what it returns is left aside.
+      sizes: as of `lazy`.
+    """
+
+    def decorate(cls: C) -> C:
+        decorator(lazy(cls, **sizes))
+        return cls
+
+    return decorate
 
 
 def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:

@@ -16,9 +16,8 @@ from nnx_migrate.constructs.common.base import PLACEMENT, Code, Context
 from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
-from nnx_migrate.edit.expressions import Expression
-from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import with_base
+from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decorators
 from nnx_migrate.rewrite.outside.annotations.at_place import reader_of
 from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
@@ -70,6 +69,7 @@ class _Walk:
                 self._computed(call, place.scope)
             case ast.ClassDef() as statement:
                 self._inherits(statement)
+                self._decorated(statement)
         if place.context is Context.ANNOTATION:
             self._annotates(place)
             return
@@ -95,10 +95,7 @@ class _Walk:
         except Unknown as problem:
             self.draft.doubts.append(Doubted(cls.name, node, str(problem)))
             return
-        self.draft.edits[id(node)] = lambda renderer: _lazy(renderer, node, more)
-        self.draft.lazy.add(id(node))
-        self.draft.placed.add(cls.name)
-        self.draft.imports |= {"lazy", "Size"} if more else {"lazy"}
+        self._wrapped("lazy", node, cls, more)
 
     def _annotates(self, place: Place) -> None:
         """Doubt the classes of an annotation that the running program reads."""
@@ -130,6 +127,29 @@ class _Walk:
             self.draft.lazy.add(id(node))
             self.draft.imports.add("Module")
             self.draft.inherits = True
+
+    def _decorated(self, node: ast.ClassDef) -> None:
+        """Decorators that keep an explicit class for others to build: they keep its lazy form."""
+        cls = self.project.by_node.get(id(node))
+        if cls is None or cls.name not in self.context.converted:
+            return
+        for decorator in keeping_decorators(self.project, cls):
+            try:
+                _check_closed(cls)
+                more = self._more(cls)
+            except Unknown as problem:
+                self.draft.doubts.append(Doubted(cls.name, decorator, str(problem)))
+                return
+            if self.context.modules_in.get(cls.name):
+                self.draft.values.add(cls.name)
+            self._wrapped("lazily", decorator, cls, more)
+
+    def _wrapped(self, how: str, node: ast.expr, cls: ClassInfo, more: list[Argument]) -> None:
+        """Write a call around what names or decorates a class: its lazy form is meant."""
+        self.draft.edits[id(node)] = lambda renderer: made_call(how, renderer.inner(node), *more)
+        self.draft.lazy.add(id(node))
+        self.draft.placed.add(cls.name)
+        self.draft.imports |= {how, "Size"} if more else {how}
 
     def _computed(self, call: ast.Call, scope: Scope) -> None:
         """``getattr(models, name)``: any class of the module, with sizes that their names tell."""
@@ -181,9 +201,7 @@ class _Walk:
             raise Unknown("the class is given types here")
         if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent):
             raise Unknown(f"{parent.attr} of the class itself is used here")
-        open_ended = _takes_anything(cls)
-        if open_ended is not None:
-            raise Unknown(f"its constructor takes {open_ended}, and the class is used here")
+        _check_closed(cls)
         holding = self.context.modules_in.get(cls.name, frozenset())
         args = list(parent.args) if isinstance(parent, ast.Call) else []
         if not isinstance(parent, ast.Call) or parent.func is not place.node:
@@ -330,16 +348,14 @@ class _Walk:
         return self.project.resolve(node, scope) if named else None  # type: ignore[arg-type]
 
 
-def _takes_anything(cls: ClassInfo) -> str | None:
-    """``*args`` or ``**kwargs`` of a constructor of the class's own, which has no lazy form."""
+def _check_closed(cls: ClassInfo) -> None:
+    """Check that a constructor of the class's own takes no ``*args`` or ``**kwargs``.
+
+    Raises:
+      Unknown: it does: such a class has no lazy form.
+    """
     found = cls.find("__init__")
-    if found is None:
-        return None
-    spec = found[1].args
-    if spec.vararg is not None:
-        return f"*{spec.vararg.arg}"
-    return f"**{spec.kwarg.arg}" if spec.kwarg is not None else None
-
-
-def _lazy(renderer: Renderer, node: ast.expr, more: list[Argument]) -> Expression:
-    return made_call("lazy", renderer.inner(node), *more)
+    spec = found[1].args if found is not None else ast.arguments()
+    for star, one in (("*", spec.vararg), ("**", spec.kwarg)):
+        if one is not None:
+            raise Unknown(f"its constructor takes {star}{one.arg}, and the class is used here")

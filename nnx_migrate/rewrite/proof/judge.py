@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
 from nnx_migrate.rewrite.attempt import Attempt
+from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decorators
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import graph_of
@@ -106,7 +107,10 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
 
 def _keepers(project: Project, cls: ClassInfo) -> Iterator[Use]:
     """Decorators that do more with the class than look at it: they may keep it for others to build."""
+    keeping = keeping_decorators(project, cls)
     for decorator in cls.node.decorator_list:
+        if decorator in keeping:
+            continue
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         function = project.function(project.resolve(target, cls.scope))
         if function is not None and _keeps(function, isinstance(decorator, ast.Call)):

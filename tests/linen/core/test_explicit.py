@@ -991,3 +991,19 @@ def test_what_a_constructor_computes_from_values_of_a_jitted_call_stays_in_its_t
     variables = jax.jit(Around().init)(KEY, X)
     found = jax.jit(Around().apply)(variables, X)
     np.testing.assert_allclose(found, Around().apply(variables, X), rtol=1e-6)
+
+
+def test_a_decorator_is_given_the_lazy_class_and_the_explicit_one_stays() -> None:
+    known: dict[str, Any] = {}
+
+    @nn.lazily(lambda cls: known.update({cls.__name__: cls}), depth=nn.Size("x", 1))
+    class Own(nnx.Module):
+        def __init__(self, width: int, *, depth: int, rngs: nnx.Rngs):
+            self.layer = nnx.Linear(depth, width, rngs=rngs)
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return self.layer(x)
+
+    assert not issubclass(Own, nn.Module)
+    assert known["Own"] is nn.lazy(Own, depth=nn.Size("x", 1))
+    assert known["Own"](5).init(KEY, X)["params"]["layer"]["kernel"].shape == (X.shape[1], 5)

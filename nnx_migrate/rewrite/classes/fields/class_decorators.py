@@ -16,6 +16,7 @@ from nnx_migrate.edit.expressions import Expression, display, string
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decorators
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo, is_declared_only
 from nnx_migrate.source.project import Project
@@ -42,10 +43,11 @@ def adapted_decorators(
       Refused: nobody knows what a decorator does with the class.
     """
     edits: Edits = {}
+    keeping = keeping_decorators(project, cls)
     for node in cls.node.decorator_list:
         target = node.func if isinstance(node, ast.Call) else node
         symbol = project.resolve(target, cls.scope)
-        if symbol in DATACLASS or symbol in _HARMLESS:
+        if symbol in DATACLASS or symbol in _HARMLESS or node in keeping:
             continue
         function = project.function(symbol)
         if function is None or _names(function) & _DATACLASS_MAKERS:

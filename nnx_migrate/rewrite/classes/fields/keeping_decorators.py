@@ -1,0 +1,93 @@
+"""Decorators of a class that keep it for others to build, and give it back as it is.
+
+``def register(cls): REGISTRY[cls.__name__] = cls; return cls``: who takes the class from there builds it
+as Linen does, so what is kept is the lazy form of an explicit class.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import each, walk
+
+_DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
+_LOOKS = frozenset({"callable", "hasattr", "id", "isinstance", "issubclass", "print", "repr", "str"})
+_PUTS = frozenset({"add", "append", "insert", "setdefault"})
+
+
+def keeping_decorators(project: Project, cls: ClassInfo) -> list[ast.expr]:
+    """The decorators of ``cls`` that are proven to do no more; none where others stand beside them."""
+    found = [one for one in cls.node.decorator_list if _keeps(project, cls, one)]
+    return found if len(found) == len(cls.node.decorator_list) else []
+
+
+def _keeps(project: Project, cls: ClassInfo, decorator: ast.expr) -> bool:
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    function = project.function(project.resolve(target, cls.scope))
+    if function is not None and isinstance(decorator, ast.Call):
+        function = _returned_function(function)
+    return function is not None and _gives_back(function)
+
+
+def _returned_function(function: ast.FunctionDef) -> ast.FunctionDef | None:
+    """The function inside of another that every call of that returns."""
+    inner = [one for one in function.body if isinstance(one, ast.FunctionDef)]
+    if len(inner) != 1 or function.decorator_list:
+        return None
+    name = inner[0].name
+    stored = [one for one in each(function, ast.Name) if one.id == name and _is_bound(one)]
+    inside = {id(one) for one in walk(inner[0])}
+    own = [one for one in each(function, ast.Return) if id(one) not in inside]
+    return inner[0] if not stored and _all_are(function.body, own, name) else None
+
+
+def _gives_back(function: ast.FunctionDef) -> bool:
+    """Whether a function returns its first argument, and beside that keeps and describes it."""
+    spec = function.args
+    names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    nodes = list(walk(function))
+    others = (ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global, ast.Lambda, ast.Await)
+    inner = [one for one in nodes[1:] if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    if not names or function.decorator_list or inner or any(isinstance(n, others) for n in nodes):
+        return False
+    returns = [one for one in nodes if isinstance(one, ast.Return)]
+    if not _all_are(function.body, returns, names[0]):
+        return False
+    fine = {id(one) for node in nodes for one in _harmless(node)}
+    uses = (one for one in nodes if isinstance(one, ast.Name) and one.id == names[0])
+    return all(id(one) in fine for one in uses)
+
+
+def _all_are(body: Sequence[ast.stmt], returns: Sequence[ast.Return], name: str) -> bool:
+    """Whether a function ends by a ``return``, and each returns the value of a name."""
+    values = (one.value for one in returns)
+    return isinstance(body[-1], ast.Return) and all(
+        isinstance(one, ast.Name) and one.id == name for one in values
+    )
+
+
+def _harmless(node: ast.AST) -> list[ast.expr]:
+    """What a node only looks at, keeps or returns."""
+    match node:
+        case ast.Return(value=ast.expr() as value):
+            return [value]
+        case ast.Attribute(value=value, attr=name, ctx=ast.Load()) if name in _DESCRIBING:
+            return [value]
+        case ast.Assign(targets=targets, value=value):
+            return [value] if all(isinstance(one, ast.Subscript) for one in targets) else []
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _PUTS:
+            return list(args)
+        case ast.Call(func=ast.Name(id=name), args=args) if name in _LOOKS:
+            return list(args)
+        case ast.FormattedValue(value=value):
+            return [value]
+    return []
+
+
+def _is_bound(node: ast.Name) -> bool:
+    return not isinstance(node.ctx, ast.Load)

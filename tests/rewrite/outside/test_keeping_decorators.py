@@ -1,0 +1,102 @@
+"""Decorators that keep a class for others to build keep the lazy form of an explicit one."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnx_migrate.model import SizeArgument
+from tests.rewrite.outside.converting import convert, convert_modules
+
+NAMED = "def register(name):\n    def add(cls):\n{}\n    return add\n"
+ONE = "def register(cls):\n{}\n"
+
+KEPT = {
+    "by its own name": (ONE.format("    KNOWN[cls.__name__] = cls\n    return cls"), "register"),
+    "in a list": (ONE.format("    KNOWN.append(cls)\n    return cls"), "register"),
+    "beside options": (
+        "def register(cls, kind='net'):\n    KNOWN.setdefault(kind, cls)\n    return cls\n",
+        "register",
+    ),
+    "under a condition": (
+        ONE.format("    if issubclass(cls, nn.Module):\n        KNOWN['a'] = cls\n    return cls"),
+        "register",
+    ),
+    "by a given name": (
+        NAMED.format("        KNOWN[name] = cls\n        return cls"),
+        "register('a')",
+    ),
+}
+OTHERS = {
+    "another class": (ONE.format("    KNOWN['a'] = cls\n    return Other"), "register"),
+    "perhaps nothing": (
+        ONE.format("    if KNOWN:\n        return cls\n    KNOWN['a'] = cls"),
+        "register",
+    ),
+    "a name that is bound again": (
+        ONE.format("    KNOWN['a'] = cls\n    cls = wrap()\n    return cls"),
+        "register",
+    ),
+    "an attribute that is set": (
+        ONE.format("    cls.kind = 'a'\n    KNOWN['a'] = cls\n    return cls"),
+        "register",
+    ),
+    "handed on": (ONE.format("    keep(cls)\n    return cls"), "register"),
+    "a member of the class": (ONE.format("    KNOWN[cls.kind] = cls\n    return cls"), "register"),
+    "one of two functions": (
+        "def register(name):\n    def add(cls):\n        KNOWN[name] = cls\n        return cls\n"
+        "    if name:\n        return wrap\n    return add\n",
+        "register('a')",
+    ),
+    "a function that is bound again": (
+        "def register(name):\n    def add(cls):\n        KNOWN[name] = cls\n        return cls\n"
+        "    add = wrap(add)\n    return add\n",
+        "register('a')",
+    ),
+    "beside a decorator that does more": (
+        ONE.format("    KNOWN['a'] = cls\n    return cls")
+        + "def mark(cls):\n    cls.mark = 1\n    return cls\n",
+        "mark\n@register",
+    ),
+}
+
+
+def decorated(functions: str, decorator: str) -> str:
+    return f"KNOWN = {{}}\n{functions}@{decorator}\nclass Kept(MLP):\n    pass\n"
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_is_the_lazy_form(name: str) -> None:
+    functions, decorator = KEPT[name]
+    text, result = convert(decorated(functions, decorator), {"m.Kept"})
+    assert f"@lazily({decorator})\nclass Kept" in text
+    assert "lazily" in result.imports
+    assert result.placed == {"m.Kept"}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_decorator_that_may_do_more_stays(name: str) -> None:
+    functions, decorator = OTHERS[name]
+    text, _ = convert(decorated(functions, decorator), {"m.Kept"})
+    assert f"@{decorator}\nclass Kept" in text
+
+
+def test_a_class_that_stays_linen_is_kept_as_it_is() -> None:
+    functions, decorator = KEPT["in a list"]
+    text, _ = convert(decorated(functions, decorator), {"m.MLP"})
+    assert "@register\nclass Kept" in text
+
+
+def test_each_of_several_keeps_it() -> None:
+    functions = KEPT["by a given name"][0]
+    text, _ = convert(decorated(functions, "register('a')\n@register('b')"), {"m.Kept"})
+    assert "@lazily(register('a'))\n@lazily(register('b'))\nclass Kept" in text
+
+
+def test_sizes_that_their_names_do_not_tell_are_declared() -> None:
+    functions, decorator = KEPT["in a list"]
+    head = "import flax.linen as nn\nclass MLP(nn.Module):\n    def __call__(self, x): ...\n"
+    sizes = {"m.Kept": (SizeArgument("depth", argument="x", axis=1),)}
+    new, _ = convert_modules(
+        {"m": head + decorated(functions, decorator)}, converted={"m.Kept"}, sizes=sizes
+    )
+    assert '@lazily(register, depth=Size("x", 1))' in new["m"]
