@@ -39,6 +39,11 @@ def test_a_part_of_a_list_is_refused(part: str) -> None:
         LOOP.format("self.ls[:]"),
         LOOP.format("self.ls[::-1]"),
         "x = self.ls[0](x)\n        " + LOOP.format("self.ls[1:]"),
+        LOOP.format("self.ls[:-1]") + "\n        x = self.ls[-1](x)",
+        "y = self.ls[-1](x)\n        " + LOOP.format("self.ls[:-1]") + "\n        x = x + y",
+        "for i, layer in enumerate(self.ls[:-1]):\n            x = nn.relu(layer(x * i))\n        x = self.ls[-1](x)",
+        "for layer, one in zip(self.ls[:-1], self.ones):\n            x = layer(x) + one\n        x = self.ls[-1](x)",
+        "ys = [x for _ in self.ls[:-1]]\n        " + LOOP.format("self.ls"),
         "for i in range(self.n):\n            x = self.ls[i](x)",
     ],
 )
@@ -46,6 +51,48 @@ def test_a_list_that_is_read_whole_is_not(body: str) -> None:
     found = analysis(body)
     assert found.problems == ()
     assert not [text for _, text in found.review if "of a list of submodules" in text]
+
+
+FIRST, LAST = "x = self.ls[0](x)", "x = self.ls[-1](x)"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        FIRST
+        + "\n        for layer in self.ls[1:]:\n            if self.n > 2:\n                x = layer(x)",
+        FIRST
+        + "\n        if self.n > 2:\n            for layer in self.ls[1:]:\n                x = layer(x)",
+        "if self.n > 2:\n            x = self.ls[0](x)\n        " + LOOP.format("self.ls[1:]"),
+        LOOP.format("self.ls[:-1]")
+        + "\n        if x.ndim > 2:\n            return x\n        "
+        + LAST,
+        LOOP.format("self.ls[:-1]")
+        + "\n            if x.ndim > 2:\n                break\n        "
+        + LAST,
+        "for layer in self.ls[:-1]:\n            if x.ndim > 2:\n                continue\n"
+        "            x = layer(x)\n        " + LAST,
+        "for layer in self.ls[:-1]:\n            x = layer(x) if self.n > 2 else x\n        "
+        + LAST,
+        "for layer in self.ls[:-1]:\n            x = layer.features * x\n        " + LAST,
+        LOOP.format("self.ls[:-1]") + "\n        last = self.ls[-1]\n        x = x + last.features",
+        LOOP.format("self.ls[:-1]") + "\n        x = self.ls[-2](x)",
+        LOOP.format("self.ls[:-2]") + "\n        " + LAST,
+        LOOP.format("self.ls[:-1]") + "\n        x = self.n and self.ls[-1](x)",
+        "for other, layer in zip(self.ls[:-1], self.more):\n            x = layer(x)\n        "
+        + LAST,
+    ],
+)
+def test_two_parts_that_some_calls_do_not_reach_are_refused(body: str) -> None:
+    (problem, *_) = analysis(body).problems
+    assert problem[1].startswith("a part of a list of submodules")
+
+
+def test_the_last_of_a_list_is_given_what_the_others_give() -> None:
+    source = VARIED.format(LOOP.format("self.ls[:-1]") + "\n        x = self.ls[-1](x)")
+    found = sizes_of(source.replace("n: int = 4", "widths: tuple"))
+    assert [one.name for one in found.new_arguments] == ["in_features"]
+    assert found.carried
 
 
 def test_a_single_item_that_alone_is_read_is_refused() -> None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import Instance, Repeated, Static, Submodule, Value
+from nnx_migrate.sizes.expressions.sure_calls import (
+    are_only_counted,
+    are_surely_called,
+    is_looped_over,
+    is_surely_called,
+)
 from nnx_migrate.sizes.result import ONE_OF_SEVERAL
+from nnx_migrate.source.modules import Parents
 from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
@@ -17,7 +25,8 @@ def check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
     """A part of a list of submodules, whose length is not known.
 
     In Linen those that no call reaches have no parameters, and in a part the first one met is not
-    the first of the list, whose size would be taken. ``ls[1:]`` is right beside ``ls[0]``.
+    the first of the list, whose size would be taken. ``ls[1:]`` is right beside ``ls[0]``, and ``ls[:-1]``
+    beside ``ls[-1]``, where every call reaches both.
     """
     number = _number(node.slice)
     match node.slice:
@@ -25,9 +34,15 @@ def check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
             lower=None, upper=None, step=None | ast.UnaryOp(operand=ast.Constant(value=1))
         ):
             return
-        case ast.Slice(lower=ast.Constant(value=1), upper=None, step=None) if _reads_first(
-            interpreter, node
+        case ast.Slice() if any(are_only_counted(one, node) for one in _parents(interpreter)):
+            return
+        case ast.Slice(lower=ast.Constant(value=1), upper=None, step=None) if _are_met(
+            interpreter, node, 0
         ):
+            return
+        case ast.Slice(lower=None, upper=ast.expr() as last, step=None) if _number(
+            last
+        ) == -1 and _are_met(interpreter, node, -1):
             return
         case ast.Slice():
             interpreter.refuse(
@@ -65,11 +80,22 @@ def _number(index: ast.expr) -> int | None:
     return None
 
 
-def _reads_first(interpreter: Interpreter, node: ast.Subscript) -> bool:
-    """Whether the class reads item 0 of the same list."""
-    return any(
-        isinstance(one, ast.Constant) and one.value == 0 for one in _indices(interpreter, node)
+def _are_met(interpreter: Interpreter, part: ast.Subscript, number: int) -> bool:
+    """Whether every call reaches item ``number`` of a list, and all others in the loop over ``part``."""
+    parents = next((one for one in _parents(interpreter) if one.of(part) is not None), None)
+    if parents is None:
+        return False
+    singles = (one for one in _reads(interpreter, part) if _number(one.slice) == number)
+    if not is_looped_over(parents, part):
+        return number == 0 and any(True for _ in singles)
+    around = parents.function(part)
+    return are_surely_called(parents, part) and any(
+        parents.function(one) is around and is_surely_called(parents, one) for one in singles
     )
+
+
+def _parents(interpreter: Interpreter) -> Iterator[Parents]:
+    return (one.module.parents for one in interpreter.root.info.mro)
 
 
 def _reads_rest(interpreter: Interpreter, node: ast.Subscript) -> bool:
@@ -89,8 +115,13 @@ def _is_only_read(interpreter: Interpreter, node: ast.Subscript) -> bool:
 
 def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
     """What the class under analysis puts in brackets behind the same expression."""
+    return [one.slice for one in _reads(interpreter, node)]
+
+
+def _reads(interpreter: Interpreter, node: ast.Subscript) -> list[ast.Subscript]:
+    """The reads in brackets of the same expression in the class under analysis."""
     return [
-        one.slice
+        one
         for cls in interpreter.root.info.mro
         for one in each(cls.node, ast.Subscript)
         if ast.dump(one.value) == ast.dump(node.value)
