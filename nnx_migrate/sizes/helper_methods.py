@@ -24,7 +24,7 @@ from nnx_migrate.source.walking import walk
 _TAKEN = frozenset({"names", "rngs"})
 # What makes other things than submodules, or asks for where the module stands.
 _BEYOND = frozenset(
-    "param variable make_rng sow perturb put_variable get_variable has_variable has_rng scope name"  # noqa: SIM905
+    "variable make_rng sow perturb put_variable get_variable has_variable has_rng scope name"  # noqa: SIM905
     " is_initializing is_mutable_collection parent path apply bind init init_with_output lazy_init"
     " variables clone copy".split()
 )
@@ -86,10 +86,11 @@ def _candidates(project: Project, cls: ClassInfo) -> dict[str, ast.FunctionDef]:
 
 def _is_plain(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     spec = node.args
-    beyond = _BEYOND - {one.name for one in cls.fields}
+    made = {"param"} if node.decorator_list else set()  # a compact method makes its own
+    beyond = (_BEYOND | made) - {one.name for one in cls.fields}
     if not _counts_on(project, cls, node) or spec.vararg or spec.kwarg or spec.posonlyargs:
         return False
-    if parameters_of(node)[:1] != (RECEIVER,) or len(spec.args) < 2:
+    if parameters_of(node)[:1] != (RECEIVER,):
         return False
     nodes = list(walk(node))
     others = (ast.Yield, ast.YieldFrom, ast.ClassDef, ast.Global, ast.Nonlocal)
@@ -115,7 +116,7 @@ def _counts_on(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
 
 def _builds(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     scope = cls.scope.enter(node)
-    return any(
+    return "param" in _calls_of_self(node) or any(
         isinstance(one, ast.Call) and is_module_class(project, project.resolve(one.func, scope))
         for one in walk(node)
     )

@@ -54,6 +54,94 @@ def test_a_helper_calls_what_its_builder_has_built() -> None:
     assert "return self.block(names, self.block(names, x, 4), self.n)" in code
 
 
+SCALE = (
+    "    def scale(self, x):\n"
+    "        return x * self.param('scale_by', nn.initializers.ones, (x.shape[-1],)) * self.shift()\n\n"
+    "    def shift(self):\n        return self.param('shift_by', nn.initializers.zeros, (self.n,))\n"
+)
+
+
+def test_a_helper_reads_the_parameters_that_its_builder_has_made() -> None:
+    code = rewritten(model("return self.scale(x)", helpers=SCALE))
+    assert "return x * self.scale_by[...] * self.shift()" in code
+    assert "return self.shift_by[...]" in code
+    assert "self._init_scale" not in code
+    assert "self.init_scale(in_features=in_features, rngs=rngs)" in code
+    assert "self.init_shift(rngs=rngs)" in code
+
+
+PARAMETERS = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+normal = nn.initializers.normal()
+
+
+class Model(nn.Module):
+    width: int
+    gated: bool = False
+
+    def first(self):
+        return self.param("one", normal, (1, self.width))
+
+    def mixed(self, x, number, *, act=nn.relu):
+        w = self.param(f"w{number}", normal, (x.shape[-1], self.width))
+        h = nn.Dense(self.width)(act(x @ w))
+        if self.gated:
+            h = h * self.param(f"gate{number}", normal, (1, self.width))
+        return h + self.param("b%d" % number, normal, (1, self.width))
+
+    def rest(self, x):
+        if not self.gated:
+            return x
+        return x * self.param("two", normal, (1, self.width))
+
+    @nn.compact
+    def __call__(self, x):
+        x = x * self.param("before", normal, (1, x.shape[-1]))
+        for number in range(2):
+            x = self.mixed(x, number, act=nn.tanh if number else nn.relu)
+        x = self.rest(x * self.first()) + self.param("behind", normal, (1, self.width))
+        return nn.Dense(1)(x)
+
+
+def main():
+    x = jnp.linspace(-1, 1, 6).reshape(2, 3)
+    for gated in (False, True):
+        variables = Model(4, gated).init(jax.random.key(0), x)
+        for path, value in jax.tree_util.tree_leaves_with_path(variables):
+            print(jax.tree_util.keystr(path), value.tobytes().hex())
+        print(Model(4, gated).apply(variables, x).tobytes().hex())
+"""
+
+
+def test_parameters_of_helpers_start_from_linen_s_keys() -> None:
+    assert printed_alike(PARAMETERS) == {"m.Model": "explicit"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (SCALE.replace("scale_by", "n"), "'n' names a field as well"),
+        (SCALE.replace("scale_by", "shift"), "'shift' names a method as well"),
+        (
+            SCALE.replace("nn.initializers.ones", "lambda key, shape: 1.0"),
+            "something else than one",
+        ),
+        (
+            SCALE + "\n    def state(self, x):\n"
+            "        return self.variable('s', 'scale_by', jnp.ones, x.shape).value\n",
+            "two collections have 'scale_by'",
+        ),
+    ],
+)
+def test_parameters_of_helpers_that_no_attribute_can_be_keep_the_class_linen(
+    text: str, why: str
+) -> None:
+    assert why in reason(model("return self.scale(x)", helpers=text))
+
+
 def test_a_submodule_with_a_name_needs_no_counter() -> None:
     named = BLOCK.replace("x, width", "x, width, label").replace("(width)", "(width, name=label)")
     code = rewritten(model("return self.block(x, 4, 'a')", helpers=named))

@@ -206,6 +206,52 @@ class Constant(nn.Module):
         return nn.Dense(2)(x) * self.param("scale", nn.initializers.ones, (1, 2))
 
 
+class Helper(nn.Module):
+    # Another method draws it.
+    def shaken(self, x):
+        return self.noise(x) + 1
+
+    def noise(self, x):
+        return x + jax.random.normal(self.make_rng("noise"), x.shape)
+
+    @nn.compact
+    def __call__(self, x, train=False):
+        return self.shaken(x) * self.param("scale", normal, (1, 2))
+
+
+class HelperOf(nn.Module):
+    # Another method makes the parameter, and draws by a third one.
+    def noise(self, x):
+        return x + jax.random.normal(self.make_rng("noise"), x.shape)
+
+    def scaled(self, x):
+        return self.noise(x) * self.param("scale", normal, (1, 2))
+
+    @nn.compact
+    def __call__(self, x, train=False):
+        return self.scaled(x)
+
+
+class Before(nn.Module):
+    # Another method makes the parameter, behind the draw.
+    def scaled(self, x):
+        return x * self.param("scale", normal, (1, 2))
+
+    @nn.compact
+    def __call__(self, x, train=False):
+        return self.scaled(x + jax.random.normal(self.make_rng("noise"), x.shape))
+
+
+class HelperBehind(nn.Module):
+    def _shaken(self, x):
+        return x + jax.random.normal(self.make_rng("noise"), x.shape)
+
+    @nn.compact
+    def __call__(self, x, train=False):
+        x = x * self.param("scale", normal, (1, 2))
+        return self._shaken(x)
+
+
 class Behind(nn.Module):
     @nn.compact
     def __call__(self, x, train=False):
@@ -216,7 +262,8 @@ class Behind(nn.Module):
 
 
 def main():
-    for kind in (Condition, Loop, Branch, Constant, Behind):
+    drawing = (Condition, Loop, Branch, Constant, Helper, HelperOf, Before, HelperBehind, Behind)
+    for kind in drawing:
         for train in (False, True):
             init = jax.jit(lambda key: kind().init(key, jnp.ones((2, 2)), train))
             for path, value in jax.tree_util.tree_leaves_with_path(init(jax.random.key(0))):
@@ -231,6 +278,10 @@ def test_a_class_stays_lazy_where_a_key_is_perhaps_drawn_before_a_parameter() ->
         "m.Loop": "lazy",
         "m.Branch": "lazy",
         "m.Constant": "explicit",
+        "m.Helper": "lazy",
+        "m.HelperOf": "lazy",
+        "m.Before": "lazy",
+        "m.HelperBehind": "explicit",
         "m.Behind": "explicit",
     }
 

@@ -135,14 +135,14 @@ class _Conversion:
         check_uncalled(self.cls, self.sizes)
         self.sizes = relaxed(without_applied_only(self.cls, self.sizes))
         self.layout: Layout = layout_of(self.cls)
-        self.helpers = helpers_of(self.project, self.cls, self.context)
+        self.helpers = helpers_of(self.project, self.cls, self.sizes, self.context)
         self.items = find_items(self.cls, self.sizes, self.helpers.inside)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.sizes, self.context)
         check_methods(self.project, self.cls, self.items)
         self.counted = counted_calls(self.cls, self.sizes, self._compact_method())
         elsewhere = {id(one.site.call) for one in self.counted.values() if one.site is not None}
         own = {key: one for key, one in self.items.items() if key not in elsewhere}
-        check_items(self.cls, own, self._compact_method())
+        check_items(self.cls, own, self.helpers.parameters, self._compact_method())
         check_compact_calls(self.project, self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
@@ -151,7 +151,8 @@ class _Conversion:
         check_functions(self.cls)
         check_class_body(self.cls)
         check_method_decorators(self.project, self.cls)
-        check_trees(self.project, self.cls, self.items.values())
+        made = (*self.items.values(), *self.helpers.parameters.values())
+        check_trees(self.project, self.cls, made)
         check_text(self.cls)
         check_generic(self.project, self.cls)
         check_every_call(self.cls)

@@ -222,7 +222,7 @@ class Tokens(nn.Module):
 
 
 def test_17_a_helper_makes_parameters_named_by_its_argument() -> None:
-    assert "built in the helper method 'positions'" in refused(HELPER, "Tokens")
+    assert "its helper method 'positions' cannot be rewritten" in refused(HELPER, "Tokens")
 
 
 COMPUTED = """\

@@ -199,15 +199,24 @@ def check_lazy(
         )
 
 
-def check_items(cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None) -> None:
-    """Refuse names that meet, and what is built in helper methods.
+def check_items(
+    cls: ClassInfo,
+    items: Mapping[int, Item],
+    in_helpers: Mapping[int, Item],
+    compact: ast.FunctionDef | None,
+) -> None:
+    """Refuse names that meet, and what is built in helper methods that are not converted.
+
+    Args:
+      in_helpers: the parameters of those that are.
 
     Raises:
       Refused: an item has such a name or place.
     """
-    _check_names(cls, items, compact)
-    check_collections(items)
-    check_sown(cls, items)
+    every = {**items, **in_helpers}
+    _check_names(cls, every, compact)
+    check_collections(every)
+    check_sown(cls, every)
     homes = {id(one) for one in (cls.methods.get("setup"), compact)}
     for name, method in cls.methods.items():
         if id(method) in homes:

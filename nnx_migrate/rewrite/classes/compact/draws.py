@@ -11,9 +11,11 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Loop, Step, builds
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -35,6 +37,43 @@ _SHOWN = (
     "make_rng",
 )
 _Place = tuple[int, int]
+
+
+def check_unseen_draws(
+    project: Project, cls: ClassInfo, scope: Scope, method: ast.FunctionDef, kept: Sequence[Step]
+) -> None:
+    """Refuse draws that ``__init__`` does not count: those of other methods, or before such parameters.
+
+    Raises:
+      Refused: at the first one that stands before a parameter.
+    """
+    own = [_place(one.call) for one in builds(kept) if _starts_from_key(project, scope, one)]
+    helpers = [_end(one.call) for one in builds(kept) if _is_making_helper(cls, one)]
+    drawing = _methods_that_call(cls, "make_rng")
+    for node in each(method, ast.Attribute):
+        makes = helpers if node.attr == "make_rng" else [*own, *helpers]
+        draws = is_self(node.value) and node.attr in {"make_rng", *drawing}
+        if draws and any(_place(node) < one for one in makes):
+            raise Refused(node, *_PERHAPS_DRAWN)
+
+
+def _is_making_helper(cls: ClassInfo, item: Item) -> bool:
+    """Whether an item is the call of a helper method that makes parameters."""
+    helper = self_call(item.call, "self") if item.is_in_scope else None
+    return helper in _methods_that_call(cls, "param")
+
+
+def _methods_that_call(cls: ClassInfo, word: str) -> frozenset[str]:
+    """The methods of a class that call a method of Linen's on it, also through each other."""
+    mentions = {
+        name: {one.attr for one in each(method, ast.Attribute) if is_self(one.value)}
+        for owner in cls.mro
+        for name, method in owner.methods.items()
+    }
+    found = {word}
+    while more := {name for name, said in mentions.items() if said & found} - found:
+        found |= more
+    return frozenset(found - {word})
 
 
 def draws_before(
@@ -124,6 +163,10 @@ def _draws_itself(item: Item, streams: Mapping[int, str], spent: Collection[int]
 
 def _node(step: Step) -> ast.AST:
     return step.item.call if isinstance(step, Build) else step.node
+
+
+def _end(node: ast.expr) -> _Place:
+    return node.end_lineno or 0, node.end_col_offset or 0
 
 
 def _place(node: ast.AST) -> _Place:

@@ -14,7 +14,9 @@ from nnx_migrate.rewrite.classes.data import (
     ConvertedFunction,
     Refused,
 )
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
 from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -27,18 +29,22 @@ RULE = "helper"
 class Helpers:
     """What the helper methods contribute to the text of their class.
 
-    ``inside`` are ids of the methods, ``builds`` those of the calls in them that build submodules.
+    ``inside`` are ids of the methods, ``builds`` those of the calls in them that build submodules,
+    ``parameters`` what they make themselves.
     """
 
     inside: set[int] = field(default_factory=set)
     builds: set[int] = field(default_factory=set)
+    parameters: dict[int, Item] = field(default_factory=dict)
     edits: Edits = field(default_factory=dict)
     imports: set[str] = field(default_factory=set)
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
     notes: list[tuple[ast.AST, str]] = field(default_factory=list)
 
 
-def helpers_of(project: Project, cls: ClassInfo, context: ConversionContext) -> Helpers:
+def helpers_of(
+    project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
+) -> Helpers:
     """Convert the helper methods of a class.
 
     Raises:
@@ -53,6 +59,8 @@ def helpers_of(project: Project, cls: ClassInfo, context: ConversionContext) -> 
             raise _refused(one.node, made)
         found.inside.add(key)
         found.builds |= {id(node) for node in each(one.node, ast.Call)}
+        items = find_items(one.cls, sizes).items()
+        found.parameters |= {id_: item for id_, item in items if item.kind is ItemKind.PARAM}
         found.edits |= made.edits
         found.imports |= made.imports
         found.review += made.review

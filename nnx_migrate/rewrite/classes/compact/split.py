@@ -11,7 +11,7 @@ from nnx_migrate.edit.expressions import dotted, tree_of
 from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.call_conditions import check_in_call, note_of, renumbering
-from nnx_migrate.rewrite.classes.compact.draws import draws_before
+from nnx_migrate.rewrite.classes.compact.draws import check_unseen_draws, draws_before
 from nnx_migrate.rewrite.classes.compact.emit import needs_counter
 from nnx_migrate.rewrite.classes.compact.late import parameters_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
@@ -156,6 +156,7 @@ class _Split:
     def _draws(self, spent: Collection[int]) -> Mapping[int, tuple[str, ...]]:
         """What ``__init__`` draws before steps because the call does, by id of the step."""
         method = self.survey.method
+        check_unseen_draws(method.project, method.cls, method.scope, method.method, self.kept)
         if method.is_function:
             return {}
         return draws_before(
