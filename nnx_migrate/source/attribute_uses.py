@@ -18,10 +18,13 @@ _LOOKS = frozenset({"bool", "delattr", "dir", "hasattr", "id", "isinstance", "pr
 _LOOKS |= {"exec_module", "reload", "repr", "str"}
 _METHODS = frozenset({"get", "items", "keys", "partition", "pop", "rpartition"})
 _METHODS |= {"rsplit", "split", "strip", "values"}
+_INSPECTS = frozenset({"getdoc", "getfile", "getsource", "getsourcefile", "getsourcelines"})
 # What may be read of a value without using it.
 _DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 # What gives any name of a value.
 _OPENING = frozenset({"__dict__", "__getattr__", "__getattribute__"})
+
+Asked = tuple[Module, ast.Call]
 
 
 class AttributeUses:
@@ -32,7 +35,9 @@ class AttributeUses:
         self._seen: set[int] = set()
         self.through: set[str] = set()  # names of modules that were taken on the way
         self.deeper: set[str | None] = set()  # names taken of what any name gave; None for any
+        self.asked: list[Asked] = []  # calls that take computed names, where those are left out
         self._sets = False  # whether some of them are set
+        self._leaves_out = False
         self._modules = {name.rpartition(".")[2] for name in project.modules}
 
     def of(self, module: Module, node: ast.expr) -> frozenset[str] | None:
@@ -44,6 +49,13 @@ class AttributeUses:
                 return None
             found.add(name)
         return frozenset(found)
+
+    def besides(self, module: Module, node: ast.expr) -> frozenset[str] | None:
+        """As `of`, but for names that ``getattr`` computes: ``asked`` are these calls."""
+        self.asked, self._leaves_out = [], True
+        found = self.of(module, node)
+        self._leaves_out = False
+        return found
 
     def only_describes(self, module: Module, node: ast.expr) -> bool:
         """Whether nothing is done with the value of ``node`` but to read or set what describes it."""
@@ -86,6 +98,10 @@ class AttributeUses:
                     yield None
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LOOKS:
                 return
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="inspect"), attr=name)) if (
+                name in _INSPECTS or name == "unwrap"
+            ):
+                yield from self._names(module, parent) if name == "unwrap" else ()
             case ast.Assign(targets=targets, value=value) if value is node:
                 for target in targets:
                     yield from self._kept(module, target, value)
@@ -115,6 +131,9 @@ class AttributeUses:
             return
         else:
             yield from self._modules_among(module, call, words)
+            if self._leaves_out and _gives_a_value(module, call):
+                self.asked.append((module, call))
+                return
         yield from words
 
     def _modules_among(
@@ -147,8 +166,10 @@ class AttributeUses:
 
     def _is_described(self, module: Module, node: ast.expr) -> bool:
         """Whether nothing is done with a value but to read or set what describes it."""
-        before = set(self._seen)
+        before, leaves_out = set(self._seen), self._leaves_out
+        self._leaves_out = False
         is_described = set(self._names(module, node)) <= _DESCRIBING
+        self._leaves_out = leaves_out
         if is_described:
             self._seen = before  # what else those places take is asked by who comes there
         return is_described
@@ -294,6 +315,20 @@ class AttributeUses:
         function = module.parents.function(use)
         inside = [use, *takewhile(lambda one: one is not function, module.parents.above(use))]
         return value in inside and not any(isinstance(one, _LOOPS) for one in inside)
+
+
+def _gives_a_value(module: Module, call: ast.Call) -> bool:
+    """Whether what a call gives is for code around it, and not put into a module under that name."""
+    if any(getattr(one, "name", "") == "__getattr__" for one in module.parents.functions(call)):
+        return False
+    match module.parents.of(call):
+        case ast.Call(func=ast.Name(id="setattr")):
+            return False
+        case ast.Assign(targets=targets):
+            return all(isinstance(one, ast.Name) for one in targets)
+        case ast.Attribute(ctx=context):
+            return isinstance(context, ast.Load)
+    return True
 
 
 def _variable(module: Module, node: ast.AST) -> ast.Name | None:

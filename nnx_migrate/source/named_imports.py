@@ -56,6 +56,7 @@ GIVERS = frozenset(
         *(f"jsonargparse.{one}" for one in ("ArgumentParser", "CLI", "auto_cli", "auto_parser")),
     }
 )
+CLASS_GIVERS = frozenset({"hydra.utils.get_class"})  # never a module
 _GIVER_WORDS = frozenset(one.rpartition(".")[2] for one in GIVERS)
 TABLE = "[tool.nnx-migrate.imports]"
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -5,7 +5,7 @@ import pytest
 from nnx_migrate.model import RewriteResult
 from nnx_migrate.source.settings import Settings, SettingsError
 from tests.rewrite.projects import LINEN, dense
-from tests.rewrite.test_forms import auto, reason, said
+from tests.rewrite.test_forms import auto, code, reason, said
 
 HEAD = "import importlib\nimport sys\n\n"
 TABLE = "TABLE = {'one': ('m', 'create')}\n\n\n"
@@ -64,6 +64,15 @@ HARMLESS = {
         "import hydra\n\n\ndef instantiate(config):\n    return config.name\n\n\n"
         "@hydra.main(config_path='conf')\ndef f(config):\n    return instantiate(config)\n"
     ),
+    "a module of its package, kept for names that are written": (
+        "def f(kept, name):\n    kept[name] = importlib.import_module('.' + name, __package__)\n"
+    ),
+    "where the text of a member is": (
+        "import inspect\n\n\ndef f(info):\n    found = sys.modules.get(info['module'])\n"
+        "    for part in info['name'].split('.'):\n        found = getattr(found, part)\n"
+        "    found = inspect.unwrap(found)\n"
+        "    return inspect.getsourcefile(found), inspect.getsourcelines(inspect.unwrap(found))\n"
+    ),
     "the version of a package": (
         "from importlib.metadata import version\n\n\ndef f(name):\n    return version(name)\n"
     ),
@@ -73,7 +82,7 @@ HARMLESS = {
     ),
 }
 
-BUILDS = "    return getattr({}, kind)()\n"
+BUILDS = "    return vars({})[kind]()\n"
 
 # Each may be any module but the file m, and any name is taken of it.
 OTHER_MODULES = {
@@ -157,7 +166,7 @@ ANY_MODULES = {
         "def f(name, kind):\n" + BUILDS.format("importlib.import_module(f'{name}m')")
     ),
     "letters": (
-        "def f(kind):\n    for name in 'mn':\n        getattr(importlib.import_module(name), kind)()\n"
+        "def f(kind):\n    for name in 'mn':\n        vars(importlib.import_module(name))[kind]()\n"
     ),
     "a name by a keyword": (
         "def f(name, kind):\n" + BUILDS.format("importlib.import_module(name=name)")
@@ -169,22 +178,22 @@ ANY_MODULES = {
         "load = importlib.import_module\n\n\ndef f(name, kind):\n" + BUILDS.format("load(name)")
     ),
     "a function that others are given": (
-        "def f(names, kind):\n    return [getattr(one, kind)() for one in map(importlib.import_module, names)]\n"
+        "def f(names, kind):\n    return [vars(one)[kind]() for one in map(importlib.import_module, names)]\n"
     ),
     "what one caller gives": (
-        "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def load(name, kind):\n    return vars(importlib.import_module(name))[kind]()\n\n\n"
         "def f(kind):\n    return load('zoo', kind), load('m', kind)\n"
     ),
     "what an unknown caller gives": (
-        "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def load(name, kind):\n    return vars(importlib.import_module(name))[kind]()\n\n\n"
         "def f(use, kind):\n    return load('zoo', kind), use(load)\n"
     ),
     "what a caller of a caller gives": (
-        "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def load(name, kind):\n    return vars(importlib.import_module(name))[kind]()\n\n\n"
         "def f(name, kind):\n    return load('zoo', kind), load(name, kind)\n"
     ),
     "what a default gives": (
-        "def load(kind, name='m'):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def load(kind, name='m'):\n    return vars(importlib.import_module(name))[kind]()\n\n\n"
         "def f(kind):\n    return load(kind), load(kind, 'zoo')\n"
     ),
     "a package of which a part is known": (
@@ -199,22 +208,9 @@ ANY_MODULES = {
     ),
 }
 
-# Each may take the class A of the file m.
-REACHING = {
+# Each may take the class A of the file m by a computed name: its lazy form.
+ASKED = {
     "any name": "def f(module, name):\n    return getattr(importlib.import_module(module), name)()\n",
-    "its own name": "def f(name):\n    return importlib.import_module(name).A()\n",
-    "a class that is described and returned": (
-        "def f(module, name):\n    cls = getattr(importlib.import_module(module), name)\n"
-        "    cls.__doc__ = ''\n    return cls()\n"
-    ),
-    "names of a list that are described and called": (
-        "from m import A, create\n\nfor name in ['A', 'create']:\n    found = getattr(sys.modules[__name__], name)\n"
-        "    found.__module__ = __name__\n    found()\n"
-    ),
-    "an attribute that describes nothing": (
-        "from m import A, create\n\nfor name in ['A', 'create']:\n"
-        "    getattr(sys.modules[__name__], name).width = 3\n"
-    ),
     "its own name in a string": (
         "def f(name):\n    return getattr(importlib.import_module(name), 'A')()\n"
     ),
@@ -243,36 +239,18 @@ REACHING = {
         "name = 'create'\n\n\ndef f(module, name):\n"
         "    return lambda: getattr(importlib.import_module(module), name)()\n"
     ),
-    "handed on": "def f(name, use):\n    return use(importlib.import_module(name))\n",
     "handed to a function of the project": (
         "def make(kinds, kind):\n    return getattr(kinds, kind)()\n\n\n"
         "def f(name, kind):\n    return make(kinds=sys.modules[name], kind=kind)\n"
     ),
-    "unpacked into a function of the project": (
-        "def look(*libs):\n    return libs\n\n\ndef f(name):\n    return look(sys.modules[name])\n"
-    ),
-    "copied into another module": (
-        "def f(name, part, other):\n    setattr(other, part, getattr(sys.modules[name], part))\n"
-    ),
-    "kept for others": "def f(name, o):\n    o.lib = importlib.import_module(name)\n",
     "a file's global that it asks": (
         "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n\n\n"
         "def f(kind):\n    return lib.create(), getattr(lib, kind)()\n"
     ),
-    "a file's global by its name": (
-        "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n\n\n"
-        "def f(kind):\n    return lib.create(), globals()['lib']\n"
-    ),
-    "kept by the file": "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n",
     "returned to a caller that asks": (
         "def load(name):\n    return importlib.import_module(name)\n\n\n"
         "def f(name, kind):\n    return getattr(load(name), kind)()\n"
     ),
-    "a function that is handed on": (
-        "def load(name):\n    return importlib.import_module(name)\n\n\n"
-        "def f(use):\n    return use(load)\n"
-    ),
-    "everything in it": "def f(name):\n    return vars(importlib.import_module(name))\n",
     "from sys.modules": "def f(name, kind):\n    return getattr(sys.modules.get(name), kind)()\n",
     "its own package": (
         "KINDS = ['A']\n\n\ndef f(name, kind):\n"
@@ -290,6 +268,59 @@ REACHING = {
         "    spec = u.spec_from_file_location('x', path)\n    lib = u.module_from_spec(spec)\n"
         "    spec.loader.exec_module(lib)\n    return getattr(lib, kind)()\n"
     ),
+    "hydra by another name": (
+        "import hydra.utils as hu\n\n\ndef f(config):\n    return hu.get_class(config.model)(3)\n"
+    ),
+    "a fixed name": (
+        "def f(kind):\n    lib = importlib.import_module('m')\n    return getattr(lib, kind)()\n"
+    ),
+}
+
+# Each may take the class A of the file m in another way.
+REACHING = {
+    "what it may be is set": (
+        "def f(module, name):\n    cls = getattr(importlib.import_module(module), name)\n"
+        "    cls.width = 3\n    return cls()\n"
+    ),
+    "what is unwrapped and called": (
+        "import inspect\n\n\ndef f(module, name):\n"
+        "    return inspect.unwrap(vars(importlib.import_module(module))[name])()\n"
+    ),
+    "also by its own name": (
+        "def f(module, name):\n    lib = importlib.import_module(module)\n"
+        "    return getattr(lib, name)() or lib.A()\n"
+    ),
+    "its own name": "def f(name):\n    return importlib.import_module(name).A()\n",
+    "a class that is described and returned": (
+        "def f(module, name):\n    cls = getattr(importlib.import_module(module), name)\n"
+        "    cls.__doc__ = ''\n    return cls()\n"
+    ),
+    "names of a list that are described and called": (
+        "from m import A, create\n\nfor name in ['A', 'create']:\n    found = getattr(sys.modules[__name__], name)\n"
+        "    found.__module__ = __name__\n    found()\n"
+    ),
+    "an attribute that describes nothing": (
+        "from m import A, create\n\nfor name in ['A', 'create']:\n"
+        "    getattr(sys.modules[__name__], name).width = 3\n"
+    ),
+    "handed on": "def f(name, use):\n    return use(importlib.import_module(name))\n",
+    "unpacked into a function of the project": (
+        "def look(*libs):\n    return libs\n\n\ndef f(name):\n    return look(sys.modules[name])\n"
+    ),
+    "copied into another module": (
+        "def f(name, part, other):\n    setattr(other, part, getattr(sys.modules[name], part))\n"
+    ),
+    "kept for others": "def f(name, o):\n    o.lib = importlib.import_module(name)\n",
+    "a file's global by its name": (
+        "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n\n\n"
+        "def f(kind):\n    return lib.create(), globals()['lib']\n"
+    ),
+    "kept by the file": "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n",
+    "a function that is handed on": (
+        "def load(name):\n    return importlib.import_module(name)\n\n\n"
+        "def f(use):\n    return use(load)\n"
+    ),
+    "everything in it": "def f(name):\n    return vars(importlib.import_module(name))\n",
     "a file that is run": "import runpy\n\n\ndef f(p, n):\n    return runpy.run_path(p)[n]()\n",
     "a path of names": "from pydoc import locate\n\n\ndef f(name):\n    return locate(name)()\n",
     "what a path gives, of which only a method is called": (
@@ -298,9 +329,6 @@ REACHING = {
     "a configuration of hydra": (
         "from hydra.utils import instantiate\n\n\ndef f(config, key, x):\n"
         "    net = instantiate(config.model)\n    return net.init(key, x)\n"
-    ),
-    "hydra by another name": (
-        "import hydra.utils as hu\n\n\ndef f(config):\n    return hu.get_class(config.model)(3)\n"
     ),
     "hydra, handed on": (
         "import hydra\n\n\ndef f(configs):\n    return [*map(hydra.utils.call, configs)]\n"
@@ -312,9 +340,6 @@ REACHING = {
         "    return [one.load() for one in entry_points(group=group)]\n"
     ),
     "its attributes": "def f(name, kind):\n    return sys.modules[name].__getattribute__(kind)()\n",
-    "a fixed name": (
-        "def f(kind):\n    lib = importlib.import_module('m')\n    return getattr(lib, kind)()\n"
-    ),
 }
 
 
@@ -365,7 +390,9 @@ def test_a_table_may_be_changed_by_another_file(table: str, other: str, form: st
         ("getattr(getattr(importlib.import_module('p'), ['m'][0]), 'A')()", "lazy"),
         ("getattr(getattr(importlib.import_module('p'), ['m'][0]), 'B')()", "explicit"),
         ("getattr(__import__('p.' + kind), kind).A()", "lazy"),
-        ("getattr(__import__('p.' + kind), kind).B()", "lazy"),
+        ("[getattr(lib, kind)(), getattr(lib, kind).A()]", "lazy"),
+        ("[getattr(lib, kind)(), getattr(lib, kind).B()]", "explicit"),
+        ("getattr(__import__('p.' + kind), kind).B()", "explicit"),
         ("__import__('p.m').m.A()", "lazy"),
         ("__import__('p.m').m.B()", "explicit"),
         ("__import__('p.m', fromlist=['x']).A()", "lazy"),
@@ -373,7 +400,7 @@ def test_a_table_may_be_changed_by_another_file(table: str, other: str, form: st
 )
 def test_a_computed_name_may_mean_a_module_of_a_package(asked: str, form: str) -> None:
     model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
-    load = f"{HEAD}def f(kind):\n    return {asked}\n"
+    load = f"{HEAD}def f(kind):\n    lib = importlib.import_module('p')\n    return {asked}\n"
     files = {"p/__init__.py": "", "p/m.py": model, "load.py": load}
     assert said(auto(files)) == {"p.m.A": form}
 
@@ -402,11 +429,48 @@ def test_an_import_may_give_a_class_another_name(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["{}.m", "getattr({}, 'm')"])
-def test_a_module_may_be_taken_from_its_package(part: str) -> None:
+def test_what_a_computed_name_gives_of_a_package_s_module_is_lazy(part: str) -> None:
     model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
     asked = part.format("importlib.import_module('p')")
     load = f"{HEAD}def f(n):\n    return getattr({asked}, n)()\n"
+    found = auto({"p/__init__.py": "", "p/m.py": model, "load.py": load})
+    assert said(found) == {"p.m.A": "explicit"}
+    assert f"as_lazy(getattr({asked}, n))()" in code(found, "load.py")
+
+
+@pytest.mark.parametrize("part", ["{}.m", "getattr({}, 'm')"])
+def test_a_module_may_be_taken_from_its_package(part: str) -> None:
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    asked = part.format("importlib.import_module('p')")
+    load = f"{HEAD}def f(n):\n    return vars({asked})[n]()\n"
     assert said(auto({"p/__init__.py": "", "p/m.py": model, "load.py": load})) == {"p.m.A": "lazy"}
+
+
+@pytest.mark.parametrize("text", ASKED.values(), ids=ASKED)
+def test_a_class_that_a_computed_name_gives_takes_its_lazy_form(text: str) -> None:
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    found = auto({"m.py": model, "load.py": HEAD + text})
+    assert said(found) == {"m.A": "explicit"}
+    assert "as_lazy(" in code(found, "load.py")
+
+
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        (LINEN + dense("A"), "from flax import nnx\n"),
+        (
+            LINEN + "class A(nn.Module):\n    @nn.compact\n    def __call__(self, x, y):\n"
+            "        return nn.Dense(3)(x.nodes) + y\n",
+            "",
+        ),
+    ],
+    ids=["the project has NNX modules of its own", "a size that its name does not tell"],
+)
+def test_a_class_that_nobody_could_tell_or_size_there_is_lazy(model: str, more: str) -> None:
+    text = "def f(m, name):\n    return getattr(importlib.import_module(m), name)()\n"
+    found = auto({"m.py": model, "load.py": HEAD + more + text})
+    assert said(found) == {"m.A": "lazy"}
+    assert "as_lazy" not in code(found, "load.py")
 
 
 @pytest.mark.parametrize("text", REACHING.values(), ids=REACHING)
@@ -416,7 +480,7 @@ def test_code_that_may_take_a_class_makes_it_lazy(text: str) -> None:
 
 # ---- what the project's settings say
 
-HUB = "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n"
+HUB = "def load(name, kind):\n    return vars(importlib.import_module(name))[kind]()\n"
 
 
 def declared(text: str, imports: dict[str, tuple[str, ...]], **more: str) -> RewriteResult:
@@ -455,9 +519,9 @@ def test_the_reason_names_the_setting() -> None:
 
 
 PLACES = {
-    "hub.Loader.get": "class Loader:\n    def get(self, n, k):\n        return getattr(sys.modules[n], k)()\n",
+    "hub.Loader.get": "class Loader:\n    def get(self, n, k):\n        return vars(sys.modules[n])[k]()\n",
     "hub": "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n",
-    "hub.f.g": "def f(n):\n    def g(k):\n        return getattr(sys.modules.get(n), k)()\n    return g\n",
+    "hub.f.g": "def f(n):\n    def g(k):\n        return vars(sys.modules.get(n))[k]()\n    return g\n",
 }
 
 

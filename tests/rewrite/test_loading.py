@@ -36,7 +36,7 @@ def test_a_decorator_of_another_package_keeps_the_class_linen() -> None:
 
 
 def test_a_file_that_imports_modules_by_their_names_is_read() -> None:
-    load = "import importlib\n\n\ndef f(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n"
+    load = "import importlib\n\n\ndef f(name, kind):\n    return vars(importlib.import_module(name))[kind]()\n"
     model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
     assert said(auto({"load.py": load, "m.py": model})) == {"m.A": "lazy"}
 
@@ -70,8 +70,8 @@ def test_what_a_file_gives_that_is_not_read_may_be_anything() -> None:
 def test_what_a_file_imports_may_be_said_by_one_that_is_not_read(other: str) -> None:
     load = (
         "import importlib\n\nNAMES = ['zoo']\n\n\ndef f(name, kind):\n"
-        "    return getattr(importlib.import_module(name), kind)()\n\n\n"
-        "def g(kind):\n    return f('zoo', kind), getattr(importlib.import_module(NAMES[0]), kind)()\n"
+        "    return vars(importlib.import_module(name))[kind]()\n\n\n"
+        "def g(kind):\n    return f('zoo', kind), vars(importlib.import_module(NAMES[0]))[kind]()\n"
     )
     model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
     assert said(auto({"load.py": load, "m.py": model, "other.py": other})) == {"m.A": "lazy"}

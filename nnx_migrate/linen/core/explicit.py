@@ -27,7 +27,6 @@ from nnx_migrate.linen.core.sizes.names import NamedSize, size_by_name
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.core.wrapping import nowrap
 
-
 C = TypeVar("C")
 
 

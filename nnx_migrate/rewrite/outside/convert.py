@@ -9,6 +9,7 @@ from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.outside.references import convert_references
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.takers import asking_calls
 
 
 def convert_outside(project: Project, module: Module, context: OutsideContext) -> OutsideResult:
@@ -19,7 +20,8 @@ def convert_outside(project: Project, module: Module, context: OutsideContext) -
     draft = Draft()
     convert_scope_functions(project, module, context, draft)
     convert_factories(module, context, draft)
-    if module.name not in linked_modules(project):
+    asking = {name for name, _, _ in asking_calls(project).values()}
+    if module.name not in linked_modules(project) | asking:
         return draft.result()
     functions = frozenset(
         key for one in context.scope_functions if not one.stays for key in one.edits

@@ -8,6 +8,7 @@ does. There every mention of the class takes its lazy form, also as a value
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,6 +32,7 @@ from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.takers import asking_calls, takers
 from nnx_migrate.source.walking import walk
 
 # What sets attributes of its first argument: ``setattr``, ``monkeypatch.setattr``, ``mock.patch.object``.
@@ -153,31 +155,40 @@ class _Walk:
 
     def _computed(self, call: ast.Call, scope: Scope) -> None:
         """``getattr(models, name)``: any class of the module, with sizes that their names tell."""
-        match call:
-            case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]):
-                module = self.project.modules.get(self.project.resolve(owner, scope) or "")
-            case _:
-                return
-        if module is None or isinstance(name, ast.Constant):
+        classes = [*self._given_by(call, scope)]
+        if not classes:
             return
-        if self.uses.only_describes(self.places.module, call):
-            return  # names and docs are the class's own
-        classes = [self.project.linen[one] for one in sorted(self.context.converted)]
         for cls in classes:
-            if module.name not in class_homes(self.project)[cls.name]:
-                continue
             try:
+                _check_closed(cls)
                 is_open = bool(self._more(cls))
             except Unknown:
                 is_open = True
             if is_open:
-                reason = f"names of {module.name} are computed here"
+                reason = f"names of {cls.module.name} are computed here"
                 self.draft.doubts.append(Doubted(cls.name, call, reason))
             elif self.context.modules_in.get(cls.name):
                 self.draft.values.add(cls.name)
         self.draft.edits[id(call)] = lambda renderer: made_call("as_lazy", renderer.inner(call))
         self.draft.lazy.add(id(call))
         self.draft.imports.add("as_lazy")
+
+    def _given_by(self, call: ast.Call, scope: Scope) -> Iterator[ClassInfo]:
+        """The explicit classes that a call may give which takes a computed name of a module."""
+        converted = [self.project.linen[one] for one in sorted(self.context.converted)]
+        homes = class_homes(self.project)
+        here = self.places.module
+        match call:
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]):
+                module = self.project.modules.get(self.project.resolve(owner, scope) or "")
+                is_plain = isinstance(name, ast.Constant)
+                if module is not None and not is_plain and not self.uses.only_describes(here, call):
+                    yield from (one for one in converted if module.name in homes[one.name])
+        _, _, found = asking_calls(self.project).get(id(call), ("", call, ()))
+        if found and not self.uses.changes(here, call):
+            for cls in converted:
+                if any(one in found for one in takers(self.project, cls)):
+                    yield cls
 
     def _more(self, cls: ClassInfo) -> list[Argument]:
         """The declarations of a class's sizes, as the rest of the arguments of ``lazy``."""
@@ -355,7 +366,8 @@ def _check_closed(cls: ClassInfo) -> None:
       Unknown: it does: such a class has no lazy form.
     """
     found = cls.find("__init__")
-    spec = found[1].args if found is not None else ast.arguments()
-    for star, one in (("*", spec.vararg), ("**", spec.kwarg)):
+    if found is None:
+        return
+    for star, one in (("*", found[1].args.vararg), ("**", found[1].args.kwarg)):
         if one is not None:
             raise Unknown(f"its constructor takes {star}{one.arg}, and the class is used here")

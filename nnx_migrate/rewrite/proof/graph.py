@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from nnx_migrate.rewrite.proof.takers import imports_by_name
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.takers import imports_by_name
 from nnx_migrate.source.walking import each, walk
 
 Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest

@@ -11,11 +11,11 @@ from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.proof.accesses import EXAMPLE, SUBCLASSES, Access, accesses
 from nnx_migrate.rewrite.proof.ambiguous_names import ambiguous_names
 from nnx_migrate.rewrite.proof.doubt import Doubt
-from nnx_migrate.rewrite.proof.takers import takers
 from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.takers import takers
 
 
 @dataclass(frozen=True)
@@ -48,5 +48,5 @@ def ways_to(project: Project, cls: ClassInfo, attempt: Attempt) -> Iterator[Doub
         handled = attempt.lazy.get(one.path, frozenset())
         if id(one.node) not in handled and one.may_be(cls, project):
             yield Doubt(one.path, one.line, one.reason)
-    for taker in takers(project, cls):
+    for taker in takers(project, cls, attempt.lazy):
         yield Doubt(taker.path, taker.line, taker.reason)

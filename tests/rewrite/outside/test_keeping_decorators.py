@@ -43,13 +43,13 @@ OTHERS = {
     "handed on": (ONE.format("    keep(cls)\n    return cls"), "register"),
     "a member of the class": (ONE.format("    KNOWN[cls.kind] = cls\n    return cls"), "register"),
     "one of two functions": (
-        "def register(name):\n    def add(cls):\n        KNOWN[name] = cls\n        return cls\n"
-        "    if name:\n        return wrap\n    return add\n",
+        NAMED.format(
+            "        KNOWN[name] = cls\n        return cls\n    if name:\n        return 1"
+        ),
         "register('a')",
     ),
     "a function that is bound again": (
-        "def register(name):\n    def add(cls):\n        KNOWN[name] = cls\n        return cls\n"
-        "    add = wrap(add)\n    return add\n",
+        NAMED.format("        KNOWN[name] = cls\n        return cls\n    add = wrap(add)"),
         "register('a')",
     ),
     "beside a decorator that does more": (

@@ -14,7 +14,9 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
 _DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
-_LOOKS = frozenset({"callable", "hasattr", "id", "isinstance", "issubclass", "print", "repr", "str"})
+_LOOKS = frozenset(
+    {"callable", "hasattr", "id", "isinstance", "issubclass", "print", "repr", "str"}
+)
 _PUTS = frozenset({"add", "append", "insert", "setdefault"})
 
 

@@ -7,21 +7,31 @@ name)`` may take any class. A module that is handed on may be asked for anything
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import TypeGuard
 
-from nnx_migrate.source.attribute_uses import AttributeUses
+from nnx_migrate.source.attribute_uses import Asked, AttributeUses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
-from nnx_migrate.source.named_imports import TABLE, Declared, NamedImport, named_imports
+from nnx_migrate.source.named_imports import (
+    CLASS_GIVERS,
+    TABLE,
+    Declared,
+    NamedImport,
+    named_imports,
+)
 from nnx_migrate.source.names import Import
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.written import written_names
 
 Names = frozenset[str] | None  # None: any
+Handled = Mapping[str, frozenset[int]]  # ids of nodes, by file
+NOWHERE: Handled = {}
+_OWN_NNX = re.compile(r"\bnnx\b")
 _TAKEN = "a module is imported by its name, and the class may be taken from it"
 
 
@@ -31,12 +41,16 @@ class Taker:
 
     Attributes:
       names: what is taken; None where that may be any name.
+      besides: what is taken of it in other ways than by ``asked``.
+      asked: calls that take a name of it which the code computes, or that give such a class.
       through: modules that are taken of a package on the way.
       deeper: what is taken of what a computed name gives, which may be a module of a package, too.
     """
 
     source: NamedImport
     names: Names
+    besides: Names
+    asked: tuple[Asked, ...] = ()
     through: frozenset[str] = frozenset()
     deeper: Names = frozenset()
 
@@ -70,10 +84,14 @@ class Taker:
         package, _, name = module.rpartition(".")
         return bool(package) and name in self.through and self.may_reach(package, declared)
 
-    def may_take(self, cls: ClassInfo, home: str, project: Project) -> bool:
-        """Whether a class may be taken of a module that has it as a global."""
+    def is_handled(self, handled: Handled) -> bool:
+        """Whether all computed names are asked for where an explicit class becomes lazy."""
+        return all(id(call) in handled.get(module.path, ()) for module, call in self.asked)
+
+    def may_take(self, cls: ClassInfo, home: str, project: Project, names: Names) -> bool:
+        """Whether a class may be taken, by one of the names, of a module that has it as a global."""
         declared = project.imports
-        if _is_asked(cls, home, self.names, project) and self.may_reach(home, declared):
+        if _is_asked(cls, home, names, project) and self.may_reach(home, declared):
             return True
         packages = [*accumulate(home.split(".")[:-1], "{}.{}".format)]
         return _is_asked(cls, home, self.deeper, project) and any(
@@ -81,12 +99,33 @@ class Taker:
         )
 
 
-def takers(project: Project, cls: ClassInfo) -> Iterator[Taker]:
-    """Imports in whose modules the class is, where its name may be asked for."""
+def takers(project: Project, cls: ClassInfo, handled: Handled = NOWHERE) -> Iterator[Taker]:
+    """Imports in whose modules the class is, where its name may be asked for.
+
+    Args:
+      handled: ids of calls that give its lazy form, by file.
+    """
     homes = class_homes(project)[cls.name]
     for one in _takers(project):
-        if any(one.may_take(cls, home, project) for home in homes):
+        names = one.besides if one.is_handled(handled) else one.names
+        if any(one.may_take(cls, home, project, names) for home in homes):
             yield one
+
+
+@lru_cache(maxsize=1)  # every attempt of a run asks
+def asking_calls(project: Project) -> Mapping[int, tuple[str, ast.Call, tuple[Taker, ...]]]:
+    """Calls that may give any class of a module that is imported by its name, with their file.
+
+    None where the project has NNX modules of its own: nobody could tell those from explicit classes.
+    """
+    found: dict[int, tuple[str, ast.Call, tuple[Taker, ...]]] = {}
+    if any(_OWN_NNX.search(one.text) for one in project.modules.values()):
+        return found
+    for taker in _takers(project):
+        for module, call in taker.asked:
+            before = found[id(call)][2] if id(call) in found else ()
+            found[id(call)] = (module.name, call, (*before, taker))
+    return found
 
 
 def _is_asked(cls: ClassInfo, home: str, names: Names, project: Project) -> bool:
@@ -127,13 +166,31 @@ def _takers(project: Project) -> tuple[Taker, ...]:
             if id(one.node) in evaluated:
                 continue
             names = taken.of(module, one.node) if one.giver is None else None
-            if names is None and one.relative:
+            through, at_depth = taken.through, taken.deeper
+            besides, asked = _besides(taken, one, names)
+            through, at_depth = through | taken.through, at_depth | taken.deeper
+            if one.relative:
                 # ``import_module(f".{name}", "package.models")``: a package has a table of what it holds.
-                names = written_names(project)
-            words = {word for word in taken.deeper if word is not None}
-            deeper = None if None in taken.deeper else frozenset(words)
-            found.append(Taker(one, names, frozenset(taken.through), deeper))
+                written = written_names(project)
+                names, besides = (written if it is None else it for it in (names, besides))
+            words = {word for word in at_depth if word is not None}
+            deeper = None if None in at_depth else frozenset(words)
+            found.append(Taker(one, names, besides, asked, frozenset(through), deeper))
     return tuple(found)
+
+
+def _besides(
+    taken: AttributeUses, source: NamedImport, names: Names
+) -> tuple[Names, tuple[Asked, ...]]:
+    """What is taken of a module in other ways than by computed names, and the calls with those."""
+    module = source.module
+    call = module.parents.of(source.node)
+    if source.giver in CLASS_GIVERS and isinstance(call, ast.Call) and call.func is source.node:
+        return frozenset(), ((module, call),)
+    if source.giver is not None or names == frozenset():
+        return names, ()
+    besides = taken.besides(module, source.node)
+    return besides, tuple(taken.asked)
 
 
 def _is_namespace(node: ast.AST) -> TypeGuard[ast.Attribute]:
