@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from nnx_migrate.rewrite.loops.frame import Frame, Summary
+from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     ApplyFn,
@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     is_special,
 )
 from nnx_migrate.rewrite.loops.plan import Named, Places
+from nnx_migrate.rewrite.loops.program import Summary
 
 JIT, PARTIAL = "jax.jit", "functools.partial"
 _NUMBERS = ("static_argnums", "donate_argnums")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
-    UNKNOWN,
     Flow,
     Function,
     Kind,
     OfFlow,
-    Recipe,
     Unsure,
     Updates,
     flows_of,
@@ -24,99 +21,13 @@ from nnx_migrate.rewrite.loops.kinds import (
     joined,
     with_flow,
 )
+from nnx_migrate.rewrite.loops.names import prefix_of
 from nnx_migrate.rewrite.loops.plan import Change, Line
-from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.rewrite.loops.program import Problem, Program, Summary
+from nnx_migrate.source.project import Scope
 
 Branch: TypeAlias = tuple[dict[str, Kind], set[str], set[str]]
 Node = ast.FunctionDef | ast.Module
-
-
-@dataclass
-class Summary:
-    """What is known of a function from its calls and its text.
-
-    Attributes:
-      params: what it is given, by parameter: what the last round found.
-      given: what this round finds.
-      result: what it returns: None as long as nothing is known.
-      updates: parameters whose flow it updates.
-      optimizers: parameters whose optimizer it needs.
-      fields: fields of the state that it needs, by parameter.
-      names: what module and optimizer of a parameter's flow are called in its new text.
-      values: what those fields are called in its new text.
-      replaced: fields that it gives other values, by parameter.
-      origins: which flows of the function around it a parameter is given.
-    """
-
-    params: dict[str, Kind] = field(default_factory=dict)
-    given: dict[str, Kind] = field(default_factory=dict)
-    result: Kind | None = None
-    updates: set[str] = field(default_factory=set)
-    optimizers: set[str] = field(default_factory=set)
-    fields: dict[str, set[str]] = field(default_factory=dict)
-    names: dict[str, tuple[str, str]] = field(default_factory=dict)
-    values: dict[str, dict[str, str]] = field(default_factory=dict)
-    replaced: dict[str, set[str]] = field(default_factory=dict)
-    origins: dict[str, set[str]] = field(default_factory=dict)
-
-    @property
-    def is_touched(self) -> bool:
-        """Whether it takes or gives anything of a flow."""
-        given = (*self.params.values(), self.result or PLAIN)
-        return any(is_special(one) for one in given)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why a loop stays functional, and where."""
-
-    path: str
-    node: ast.AST
-    reason: str
-
-
-@dataclass
-class Program:
-    """All functions of a project, and what one round of reading has found of them."""
-
-    project: Project
-    summaries: dict[int, Summary] = field(default_factory=dict)
-    nodes: dict[int, tuple[ast.FunctionDef, Scope]] = field(default_factory=dict)
-    changes: dict[int, dict[int, Change]] = field(default_factory=dict)  # by function, by node
-    problems: dict[int, list[Problem]] = field(default_factory=dict)  # by function
-    links: set[tuple[int, int]] = field(default_factory=set)
-    creates: dict[int, list[tuple[str, ast.AST]]] = field(default_factory=dict)
-    understood: set[int] = field(default_factory=set)  # ids of names that mean functions
-    escaped: dict[int, Problem] = field(default_factory=dict)  # functions that others may call
-    compiled: set[int] = field(default_factory=set)  # functions that are compiled somewhere
-    ordered: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)
-    whole: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)  # `Flow.whole`
-    aliases: set[tuple[str, str, int]] = field(default_factory=set)  # names that hold functions
-    handed: dict[Recipe, set[Recipe]] = field(default_factory=dict)  # what a parameter is built of
-    rest: Kind = UNKNOWN  # what is not known to be anything else
-
-    def begin(self) -> None:
-        """Begin a round with what the last one found of functions; what it found of places goes."""
-        self.changes, self.problems, self.links = {}, {}, set()
-        self.creates, self.understood, self.ordered, self.whole = {}, set(), {}, {}
-        self.aliases, self.escaped = set(), {}
-        for one in self.summaries.values():
-            one.params, one.given = one.given, {}
-
-    def summary(self, function: int) -> Summary:
-        """What is known of a function."""
-        return self.summaries.setdefault(function, Summary())
-
-    def every_escaped(self) -> dict[int, Problem]:
-        """Functions that others may call, and those that these return."""
-        found, todo = dict(self.escaped), [*self.escaped]
-        while todo:
-            one = todo.pop()
-            fresh = set(functions_of(self.summary(one).result or PLAIN)) - found.keys()
-            found |= dict.fromkeys(fresh, found[one])
-            todo += fresh
-        return found
 
 
 @dataclass
@@ -306,7 +217,7 @@ class Frame:
         """Names for the module and the optimizer of the flow that a variable holds."""
         if key in self.chosen:
             return self.chosen[key]
-        prefix = _prefix(key)
+        prefix = prefix_of(key)
         model = self.fresh(f"{prefix}model", f"{prefix}net", f"{key}_model")
         optimizer = self.fresh(f"{prefix}optimizer", f"{key}_optimizer")
         self.chosen[key] = model, optimizer
@@ -316,7 +227,7 @@ class Frame:
         """A flow with variables for the fields of the state that a variable holds."""
         for name, _ in flow.fields:
             if (key, name) not in self.values:
-                self.values[key, name] = self.fresh(f"{_prefix(key)}{name}", f"{key}_{name}")
+                self.values[key, name] = self.fresh(f"{prefix_of(key)}{name}", f"{key}_{name}")
         return replace(flow, fields=tuple((one, self.values[key, one]) for one, _ in flow.fields))
 
     def is_same(self, own: Flow, other: Flow) -> bool:
@@ -348,44 +259,3 @@ class Frame:
                     self.escape(self.node, one)
         self.stale |= stale
         self.owed |= owed
-
-
-def _prefix(key: str) -> str:
-    """What tells the names of one model from those of others."""
-    prefix = key.removesuffix("state").removesuffix("params").removesuffix("variables").rstrip("_")
-    return "" if prefix in ("", "train", "ts", "s", "new", "init", "initial") else f"{prefix}_"
-
-
-def passing_names(node: ast.AST) -> frozenset[str]:
-    """Names of definitions that nothing reads once the module is built: it may have their name.
-
-    model = lazy(Net)(4)
-    params = model.init(key, x)["params"]  # model = explicit(model, x, rngs=key)
-    state = TrainState.create(apply_fn=model.apply, params=params, tx=tx)  # the optimizer
-    """
-    nodes = walk(node)
-    loads = Counter(one.id for one in nodes if isinstance(one, ast.Name))
-    found: Counter[str] = Counter()
-    for one in nodes:
-        match one:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Call())):
-                found[name] += 1
-            case ast.Attribute(value=ast.Name(id=name), attr="init"):
-                found[name] += 1
-            case ast.keyword(
-                arg="apply_fn", value=ast.Attribute(value=ast.Name(id=name), attr="apply")
-            ):
-                found[name] += 1
-    return frozenset(name for name, number in found.items() if number == loads[name] == 3)
-
-
-def identifiers(node: ast.AST) -> frozenset[str]:
-    """Every name in a piece of code."""
-    found: set[str] = set()
-    for one in walk(node):
-        match one:
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
-                found.add(name)
-            case ast.alias(name=name, asname=asname):
-                found.add(asname or name.partition(".")[0])
-    return frozenset(found)

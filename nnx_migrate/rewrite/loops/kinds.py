@@ -215,6 +215,13 @@ def functions_of(kind: Kind) -> tuple[int, ...]:
     return ()
 
 
+def holds_updates(kind: Kind) -> bool:
+    """Whether running statistics that the state has to keep are part of a value."""
+    if isinstance(kind, Many):
+        return any(map(holds_updates, kind.items))
+    return isinstance(kind, Updates)
+
+
 def together(kinds: tuple[Kind, ...]) -> Kind:
     """A tuple of values."""
     return PLAIN if all(one == PLAIN for one in kinds) else Many(kinds)

@@ -9,6 +9,8 @@ from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import Kind, Many, Params, State, Stats, Variables
 from nnx_migrate.rewrite.loops.plan import Line, NewModel, NewOptimizer, NewValues
 
+_UPDATES = ("apply_gradients", "replace")
+
 
 def before(
     frame: Frame, node: ast.expr, kind: Kind, target: ast.expr | None
@@ -65,3 +67,19 @@ def of_one_call(frame: Frame, node: ast.expr, kind: Kind, target: ast.expr) -> K
 
 def _keywords(node: ast.expr) -> list[ast.keyword]:
     return node.keywords if isinstance(node, ast.Call) else []
+
+
+def is_update(node: ast.expr) -> bool:
+    """Whether an expression is an update of a state, if it is one of a state at all."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _UPDATES
+    )
+
+
+def is_dropped(frame: Frame, call: ast.Call) -> bool:
+    """Whether nothing of a call stays: what it makes or updates, other lines do."""
+    if is_update(call):
+        return True
+    return id(call) in {id(one) for _, one in frame.program.creates.get(frame.key, ())}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from nnx_migrate.rewrite.loops.frame import Frame, Summary
+from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     ApplyFn,
@@ -31,6 +31,7 @@ from nnx_migrate.rewrite.loops.kinds import (
 )
 from nnx_migrate.rewrite.loops.modules import called
 from nnx_migrate.rewrite.loops.plan import Arguments
+from nnx_migrate.rewrite.loops.program import Summary
 from nnx_migrate.source.walking import walk
 
 _TAKEN_APART = (State, Params, Variables)  # what stands for a parameter that is given one

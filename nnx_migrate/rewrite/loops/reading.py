@@ -8,14 +8,7 @@ from dataclasses import replace
 
 from nnx_migrate.rewrite.loops.captures import check_captures
 from nnx_migrate.rewrite.loops.expressions import value
-from nnx_migrate.rewrite.loops.frame import (
-    Frame,
-    Node,
-    Program,
-    Summary,
-    identifiers,
-    passing_names,
-)
+from nnx_migrate.rewrite.loops.frame import Frame, Node
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     ApplyFn,
@@ -34,7 +27,9 @@ from nnx_migrate.rewrite.loops.kinds import (
     outside,
     with_flow,
 )
+from nnx_migrate.rewrite.loops.names import identifiers, passing_names
 from nnx_migrate.rewrite.loops.plan import Signature
+from nnx_migrate.rewrite.loops.program import Program, Summary
 from nnx_migrate.rewrite.loops.shapes import is_changed
 from nnx_migrate.rewrite.loops.statements import read_block
 from nnx_migrate.source.names import function_table, parameter_names

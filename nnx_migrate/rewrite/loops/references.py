@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.rewrite.imports import is_imported
-from nnx_migrate.rewrite.loops.frame import Problem, Program
+from nnx_migrate.rewrite.loops.program import Problem, Program
 from nnx_migrate.source.project import Module, Project, Scope
 
 

@@ -16,10 +16,10 @@ from nnx_migrate.model import FileResult, FileStatus, Finding, Outcome, RewriteR
 from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.loops.classes import statistics, unknown_state
-from nnx_migrate.rewrite.loops.frame import Problem, Program
 from nnx_migrate.rewrite.loops.kinds import PLAIN, functions_of
 from nnx_migrate.rewrite.loops.modules import STATE
 from nnx_migrate.rewrite.loops.plan import Built, ModelCall, Snapshot
+from nnx_migrate.rewrite.loops.program import Problem, Program
 from nnx_migrate.rewrite.loops.reading import read_program
 from nnx_migrate.rewrite.loops.references import is_taken, stray_alias, stray_references
 from nnx_migrate.rewrite.loops.writing import replacement

@@ -14,22 +14,14 @@ from nnx_migrate.rewrite.loops.kinds import (
     Function,
     Kind,
     Many,
-    Params,
     State,
-    Stats,
-    Updates,
-    Variables,
     flows_of,
-    functions_of,
+    holds_updates,
     is_special,
-    together,
 )
-from nnx_migrate.rewrite.loops.making import before, of_one_call
-from nnx_migrate.rewrite.loops.plan import Line, NewModel, NewValues, Result, Statement, Tree
-from nnx_migrate.rewrite.loops.shapes import grouped, is_changed, returned
-from nnx_migrate.rewrite.loops.snapshots import snapshot
-
-_UPDATES = ("apply_gradients", "replace")
+from nnx_migrate.rewrite.loops.making import before, is_dropped, is_update, of_one_call
+from nnx_migrate.rewrite.loops.plan import NewModel, Statement, Tree
+from nnx_migrate.rewrite.loops.returns import read_return
 
 
 def read_block(frame: Frame, body: Sequence[ast.stmt]) -> None:
@@ -47,7 +39,7 @@ def _statement(frame: Frame, node: ast.stmt) -> None:
         case ast.AnnAssign(target=target, value=ast.expr() as given):
             _assign(frame, node, target, given)
         case ast.Return():
-            _return(frame, node)
+            read_return(frame, node)
         case ast.Expr(value=given):
             _expression(frame, node, given)
         case ast.If(test=test, body=body, orelse=orelse):
@@ -158,7 +150,7 @@ def _assign(frame: Frame, node: ast.stmt, target: ast.expr, given: ast.expr) -> 
     if parts == [target] and not lines:
         return
     built = any(isinstance(one, NewModel) for one in lines)
-    stays = isinstance(given, ast.Call) and not built and not _is_dropped(frame, given)
+    stays = isinstance(given, ast.Call) and not built and not is_dropped(frame, given)
     if isinstance(node, ast.AnnAssign) and parts:
         frame.problem(node, "an annotated name holds part of the state")
     frame.change(
@@ -180,7 +172,7 @@ def _assign_tuple(
     places: list[Tree] = []
     values: list[Tree] = []
     for one, value_, item in zip(targets, given.elts, kind.items, strict=True):
-        if isinstance(value_, ast.Call) and _is_dropped(frame, value_):
+        if is_special(item) and isinstance(value_, ast.Call) and is_dropped(frame, value_):
             frame.problem(value_, "a state is made beside another value")
         parts = bind(frame, one, item) if is_special(item) else [one]
         if not is_special(item):
@@ -212,123 +204,15 @@ def _hold(frame: Frame, target: ast.expr, given: ast.expr, kind: Kind) -> None:
             _other(frame, target)
 
 
-def _is_dropped(frame: Frame, call: ast.Call) -> bool:
-    """Whether nothing of a call stays: what it makes or updates, other lines do."""
-    if _is_update(call):
-        return True
-    return id(call) in {id(one) for _, one in frame.program.creates.get(frame.key, ())}
-
-
 def _expression(frame: Frame, node: ast.Expr, given: ast.expr) -> None:
     frame.top = given
     kind = value(frame, given)
-    if _is_update(given) and isinstance(kind, State):
+    if is_update(given) and isinstance(kind, State):
         frame.problem(node, "the new state is given no name")
         return
-    if isinstance(given, ast.Call) and not _holds_updates(kind):
+    if isinstance(given, ast.Call) and not holds_updates(kind):
         return  # nobody has what the call gives back
     used(frame, given, kind)
-
-
-def _holds_updates(kind: Kind) -> bool:
-    if isinstance(kind, Many):
-        return any(map(_holds_updates, kind.items))
-    return isinstance(kind, Updates)
-
-
-def _return(frame: Frame, node: ast.Return) -> None:
-    if node.value is None:
-        frame.results.append((node, PLAIN))
-        return
-    elements = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-    early = [one for one in elements if _is_update(one)]
-    if len(early) > 1:
-        frame.problem(node, "several updates in one expression")
-    kinds: dict[int, Kind] = {}
-    for one in (*early, *(e for e in elements if e not in early)):
-        frame.top = one if one in early or one is node.value else None
-        inner = one.value if isinstance(one, ast.Starred) else one
-        kinds[id(one)] = value(frame, inner)
-    lines: list[Line] = []
-    for one in elements:
-        kind, more = before(frame, one, kinds[id(one)], None)
-        lines += [*more, *_updating(frame, one, kind)]
-        kinds[id(one)] = _with_replaced(frame, one, kind)
-        if _is_value(kinds[id(one)]) and snapshot(frame, one, kinds[id(one)]):
-            kinds[id(one)] = PLAIN
-    given = [kinds[id(one)] for one in elements]
-    is_tuple = isinstance(node.value, ast.Tuple)
-    if is_tuple and any(
-        isinstance(one, State | Params | Variables) and not one.flow.model for one in given
-    ):
-        frame.problem(node, "a state that is returned beside others is given no name")
-    kind = together(tuple(given)) if is_tuple else given[0]
-    for function in functions_of(kind):
-        frame.link(function)
-    _check_result(frame, node, kind)
-    frame.results.append((node, kind))
-    if lines or is_changed(kind):
-        parts = [returned(e, k) for e, k in zip(elements, given, strict=True)]
-        found = grouped(parts) if is_tuple else parts[0]
-        tree = None if not found else found[0] if len(found) == 1 else tuple(found)
-        frame.change(node, Result(tuple(lines), tree, frame.node.body[-1] is node))
-
-
-def _with_replaced(frame: Frame, node: ast.expr, kind: Kind) -> Kind:
-    """A result with all fields that the function replaces in any of its branches."""
-    match kind:
-        case Many(items=items):
-            parts = node.elts if isinstance(node, ast.Tuple) else [node] * len(items)
-            found = [_with_replaced(frame, *pair) for pair in zip(parts, items, strict=True)]
-            if isinstance(node, ast.Call) and any(
-                isinstance(one, State) and one.flow.key and (not one.flow.given or one != item)
-                for one, item in zip(found, items, strict=True)
-            ):
-                frame.problem(node, "a call gives the state beside others, which is given no name")
-            return Many(tuple(found))
-        case State(flow=flow) if flow.given and flow.owner == frame.key:
-            known = frame.summary.replaced.get(flow.key, set())
-            return State(flow, tuple(one for one, _ in flow.fields if one in known))
-    return kind
-
-
-def _updating(frame: Frame, node: ast.expr, kind: Kind) -> list[Line]:
-    """A call that updates the state that is returned stands before the ``return``."""
-    if not isinstance(kind, State) or not isinstance(node, ast.Call):
-        return []
-    if not kind.flow.key or _is_dropped(frame, node):
-        return []
-    names = frame.replace(node, kind.flow, kind.replaced)
-    return [NewValues(names, (node,))]
-
-
-def _is_update(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in _UPDATES
-    )
-
-
-def _is_value(kind: Kind) -> bool:
-    """Whether a function returns arrays that are the module's: it goes on changing them."""
-    given = isinstance(kind, Params | Variables | Stats)
-    return given and any(one.given or one.optimizer for one in flows_of(kind))
-
-
-def _check_result(frame: Frame, node: ast.Return, kind: Kind) -> None:
-    for flow in flows_of(kind):
-        if flow.key and flow.owner != frame.key:
-            frame.problem(node, "part of a state of the function around is returned")
-    if isinstance(kind, Many):
-        made = [one for one in kind.items if not all(flow.given for flow in flows_of(one))]
-        whole = {flow.key for one in made if not isinstance(one, Stats) for flow in flows_of(one)}
-        stats = {flow.key for one in made if isinstance(one, Stats) for flow in flows_of(one)}
-        if stats and (stats != whole or len(whole) > 1):
-            frame.problem(node, "running statistics are returned beside another model")
-    kept = {flow.key for flow in flows_of(kind)} if _holds_updates(kind) else set()
-    if frame.owed - kept:
-        frame.problem(node, "running statistics that apply returned are not kept in the state")
 
 
 def _branches(frame: Frame, bodies: Sequence[Sequence[ast.stmt]]) -> None:

@@ -1,0 +1,104 @@
+"""All functions of a project, and what is known of each of their training loops."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.loops.kinds import (
+    PLAIN,
+    UNKNOWN,
+    Kind,
+    Recipe,
+    functions_of,
+    is_special,
+)
+from nnx_migrate.rewrite.loops.plan import Change
+from nnx_migrate.source.project import Project, Scope
+
+
+@dataclass
+class Summary:
+    """What is known of a function from its calls and its text.
+
+    Attributes:
+      params: what it is given, by parameter: what the last round found.
+      given: what this round finds.
+      result: what it returns: None as long as nothing is known.
+      updates: parameters whose flow it updates.
+      optimizers: parameters whose optimizer it needs.
+      fields: fields of the state that it needs, by parameter.
+      names: what module and optimizer of a parameter's flow are called in its new text.
+      values: what those fields are called in its new text.
+      replaced: fields that it gives other values, by parameter.
+      origins: which flows of the function around it a parameter is given.
+    """
+
+    params: dict[str, Kind] = field(default_factory=dict)
+    given: dict[str, Kind] = field(default_factory=dict)
+    result: Kind | None = None
+    updates: set[str] = field(default_factory=set)
+    optimizers: set[str] = field(default_factory=set)
+    fields: dict[str, set[str]] = field(default_factory=dict)
+    names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
+    replaced: dict[str, set[str]] = field(default_factory=dict)
+    origins: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether it takes or gives anything of a flow."""
+        given = (*self.params.values(), self.result or PLAIN)
+        return any(is_special(one) for one in given)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a loop stays functional, and where."""
+
+    path: str
+    node: ast.AST
+    reason: str
+
+
+@dataclass
+class Program:
+    """All functions of a project, and what one round of reading has found of them."""
+
+    project: Project
+    summaries: dict[int, Summary] = field(default_factory=dict)
+    nodes: dict[int, tuple[ast.FunctionDef, Scope]] = field(default_factory=dict)
+    changes: dict[int, dict[int, Change]] = field(default_factory=dict)  # by function, by node
+    problems: dict[int, list[Problem]] = field(default_factory=dict)  # by function
+    links: set[tuple[int, int]] = field(default_factory=set)
+    creates: dict[int, list[tuple[str, ast.AST]]] = field(default_factory=dict)
+    understood: set[int] = field(default_factory=set)  # ids of names that mean functions
+    escaped: dict[int, Problem] = field(default_factory=dict)  # functions that others may call
+    compiled: set[int] = field(default_factory=set)  # functions that are compiled somewhere
+    ordered: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)
+    whole: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)  # `Flow.whole`
+    aliases: set[tuple[str, str, int]] = field(default_factory=set)  # names that hold functions
+    handed: dict[Recipe, set[Recipe]] = field(default_factory=dict)  # what a parameter is built of
+    rest: Kind = UNKNOWN  # what is not known to be anything else
+
+    def begin(self) -> None:
+        """Begin a round with what the last one found of functions; what it found of places goes."""
+        self.changes, self.problems, self.links = {}, {}, set()
+        self.creates, self.understood, self.ordered, self.whole = {}, set(), {}, {}
+        self.aliases, self.escaped = set(), {}
+        for one in self.summaries.values():
+            one.params, one.given = one.given, {}
+
+    def summary(self, function: int) -> Summary:
+        """What is known of a function."""
+        return self.summaries.setdefault(function, Summary())
+
+    def every_escaped(self) -> dict[int, Problem]:
+        """Functions that others may call, and those that these return."""
+        found, todo = dict(self.escaped), [*self.escaped]
+        while todo:
+            one = todo.pop()
+            fresh = set(functions_of(self.summary(one).result or PLAIN)) - found.keys()
+            found |= dict.fromkeys(fresh, found[one])
+            todo += fresh
+        return found
