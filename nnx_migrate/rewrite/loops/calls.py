@@ -107,8 +107,8 @@ def _of_definition(
     is_plain = not names & {None, "method", "mutable", "capture_intermediates"}
     if not is_plain or not (node.args or "rngs" in names) or owner.recipe is None:
         return PLAIN
-    if any(isinstance(one, ast.Starred) for one in node.args):
-        return PLAIN
+    if "rngs" not in names and isinstance(node.args[0], ast.Starred):
+        return PLAIN  # the key may be in it
     frame.change(node, Built(compiled))
     return Variables(Flow("", False, node, recipe=owner.recipe))
 

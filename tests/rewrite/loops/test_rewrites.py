@@ -266,6 +266,24 @@ def main(key, x):
     assert "TrainState" not in found
 
 
+STARRED = """\
+def create(model, key, *inputs):
+    params = model.init(key, *inputs)["params"]
+    return TrainState.create(apply_fn=model.apply, params=params, tx=optax.adam(0.1))
+
+
+def main(key, x):
+    state = create(Mlp(4), key, x)
+    return state.apply_fn({"params": state.params}, x)
+"""
+
+
+def test_inputs_of_the_first_call_may_be_unpacked() -> None:
+    assert "    net = explicit(model, *inputs, rngs=key)\n" in code(STARRED)
+    (found,) = about_loops(rewritten({"m.py": HEAD + STARRED.replace("key, *inputs", "*inputs")}))
+    assert "how these parameters are made is not known" in found.message
+
+
 def test_two_models_have_names_of_their_own() -> None:
     main = """\
 def both(key, x, y):
