@@ -454,6 +454,14 @@ def test_a_class_that_a_computed_name_gives_takes_its_lazy_form(text: str) -> No
     assert "as_lazy(" in code(found, "load.py")
 
 
+def test_a_computed_name_of_a_package_does_not_keep_what_its_modules_hold_lazy() -> None:
+    files = {"p/__init__.py": "", "p/m.py": LINEN + dense("A"), "p/n.py": "from p.m import A\n"}
+    load = "import p\n\n\ndef f(config):\n    cls = getattr(p, config.arch)\n    return cls(3), p.n.A\n"
+    found = auto({**files, "load.py": load})
+    assert said(found) == {"p.m.A": "explicit"}
+    assert "cls = as_lazy(getattr(p, config.arch))" in code(found, "load.py")
+
+
 @pytest.mark.parametrize(
     ("model", "more"),
     [

@@ -31,7 +31,7 @@ from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import last_name
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.takers import asking_calls, takers
 from nnx_migrate.source.walking import walk
 
@@ -155,8 +155,9 @@ class _Walk:
 
     def _computed(self, call: ast.Call, scope: Scope) -> None:
         """``getattr(models, name)``: any class of the module, with sizes that their names tell."""
-        classes = [*self._given_by(call, scope)]
-        if not classes:
+        module = self._asked_module(call, scope)
+        classes = [*self._given_by(call, module)]
+        if module is None and not classes:
             return
         for cls in classes:
             try:
@@ -173,22 +174,26 @@ class _Walk:
         self.draft.lazy.add(id(call))
         self.draft.imports.add("as_lazy")
 
-    def _given_by(self, call: ast.Call, scope: Scope) -> Iterator[ClassInfo]:
-        """The explicit classes that a call may give which takes a computed name of a module."""
-        converted = [self.project.linen[one] for one in sorted(self.context.converted)]
-        homes = class_homes(self.project)
-        here = self.places.module
+    def _asked_module(self, call: ast.Call, scope: Scope) -> Module | None:
+        """The module of the project of which a call takes a computed name."""
         match call:
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]):
                 module = self.project.modules.get(self.project.resolve(owner, scope) or "")
+                # Names and docs are the class's own.
                 is_plain = isinstance(name, ast.Constant)
-                if module is not None and not is_plain and not self.uses.only_describes(here, call):
-                    yield from (one for one in converted if module.name in homes[one.name])
+                is_plain = is_plain or self.uses.only_describes(self.places.module, call)
+                return None if is_plain else module
+        return None
+
+    def _given_by(self, call: ast.Call, module: Module | None) -> Iterator[ClassInfo]:
+        """The explicit classes that a call may give which takes a computed name of a module."""
         _, _, found = asking_calls(self.project).get(id(call), ("", call, ()))
-        if found and not self.uses.changes(here, call):
-            for cls in converted:
-                if any(one in found for one in takers(self.project, cls)):
-                    yield cls
+        if found and self.uses.changes(self.places.module, call):
+            found = ()
+        for cls in (self.project.linen[one] for one in sorted(self.context.converted)):
+            is_there = module is not None and module.name in class_homes(self.project)[cls.name]
+            if is_there or (found and any(one in found for one in takers(self.project, cls))):
+                yield cls
 
     def _more(self, cls: ClassInfo) -> list[Argument]:
         """The declarations of a class's sizes, as the rest of the arguments of ``lazy``."""
