@@ -20,6 +20,7 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each
 
 Arguments = Mapping[str, tuple[SizeArgument, ...]]
+_TAKEN = "input_"  # in front of a size whose plain name has another use
 _SIZE = re.compile(r"\w+_(features|shape)(_of)*")
 _PART = re.compile(r"(?P<name>\w+)(?:\.(?P<field>\w+)|(?P<items>(?:\[\d+\])*))")
 _DEPTH = 6  # longest chain of sizes of submodules of submodules
@@ -60,7 +61,9 @@ def _is_named(project: Project, cls: ClassInfo, one: SizeArgument, arguments: Ar
         if one.name == "in_features":
             return one.axis == -1 and one.argument == _first(cls, one.method)
         is_alone = len(_parameters(cls)) == 1
-        return one.name in _names(one, is_alone)
+        names = _names(one, is_alone)
+        taken = {f"{_TAKEN}{name}" for name in names} if _has_input(cls, one) else set()
+        return one.name in names or (one.name in taken and not _reads_plainly(cls, one.name))
     keys = {"in_features"} if leaf.axis == -1 and leaf.argument != "carry" else set()
     keys |= _names(leaf, has_fields=False)
     names = {"_".join([*rest, key]) + "_of" * stars for key in keys}
@@ -89,8 +92,16 @@ def _reads_as_size(cls: ClassInfo, name: str) -> bool:
     return name in facts or _SIZE.fullmatch(name) is not None
 
 
+def _has_input(cls: ClassInfo, one: SizeArgument) -> bool:
+    return one.argument in _parameters(cls)
+
+
 def _reads_as_input(cls: ClassInfo, name: str) -> bool:
     """Whether ``lazy`` takes it for the size of an input of the class's own call."""
+    return _reads_plainly(cls, name) or _reads_plainly(cls, name.removeprefix(_TAKEN))
+
+
+def _reads_plainly(cls: ClassInfo, name: str) -> bool:
     return name in {f"{one}_{end}" for one in _parameters(cls) for end in ("features", "shape")}
 
 

@@ -15,6 +15,7 @@ class Net(nn.Module):
 """
 TOLD_BY_NAME = {
     "its first input": SizeArgument("in_features", argument="x"),
+    "an input whose plain name is taken": SizeArgument("input_x_features", argument="x"),
     "another input": SizeArgument("train_features", argument="train"),
     "a shape": SizeArgument("x_shape", argument="x", axis=None),
     "an item of an input": SizeArgument("x_1_features", argument="x[1]"),
@@ -36,7 +37,11 @@ TOLD_BY_NAME = {
 }
 DECLARED = {
     "another axis": (SizeArgument("depth", argument="x", axis=1), 'depth=Size("x", 1)'),
-    "another name": (SizeArgument("input_x_features", argument="x"), 'input_x_features=Size("x")'),
+    "another name": (SizeArgument("my_x_features", argument="x"), 'my_x_features=Size("x")'),
+    "a submodule whose name reads as a plain one that is taken": (
+        SizeArgument("input_x_features", argument="x", submodule="input"),
+        'input_x_features=Size("x", of="input")',
+    ),
     "another method": (
         SizeArgument("z_features", method="encode", argument="z"),
         'z_features=Size("z", method="encode")',
@@ -80,6 +85,13 @@ def test_a_field_of_the_only_input_is_told_by_its_name() -> None:
     sizes = {"m.Net": (SizeArgument("nodes_features", argument="graphs.nodes"),)}
     new, _ = convert_modules({"m": f"{GRAPHS}m = Net()\n"}, ["m.Net"], sizes)
     assert new["m"] == f"{GRAPHS}m = lazy(Net)()\n"
+
+
+def test_a_plain_name_that_is_another_inputs_is_declared() -> None:
+    head = GRAPHS.replace("self, graphs", "self, x, input_x")
+    sizes = {"m.Net": (SizeArgument("input_x_features", argument="x"),)}
+    new, _ = convert_modules({"m": f"{head}m = Net()\n"}, ["m.Net"], sizes)
+    assert 'lazy(Net, input_x_features=Size("x"))()' in new["m"]
 
 
 @pytest.mark.parametrize("name", ["hidden_features", "patch_shape", "with_x"])

@@ -1,7 +1,7 @@
 """Names that say which size a constructor argument is.
 
 ``in_features`` is the last axis of the first input (of a cell, beside its carry), ``NAME_features``
-that of another one, ``NAME_shape`` its shape. NAME may have numbers (``carry_1_features``: of
+that of another one, ``NAME_shape`` its shape, with ``input_`` in front where the plain name is taken. NAME may have numbers (``carry_1_features``: of
 ``carry[1]``) or be a field of an input (``nodes_features``: of ``graphs.nodes``). A submodule's scope path before such a name is
 that of the submodule: ``encoder_mlp_in_features``. ``_of`` behind it is a dict, by the names of the
 direct submodules: ``mlp_in_features_of`` of ``*/mlp``. ``with_NAME`` is whether an input is given,
@@ -21,6 +21,7 @@ import jax
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
 
 _ENDINGS: dict[str, int | None] = {"_features": -1, "_shape": None}
+_TAKEN = "input_"  # in front where the constructor has another use for the plain name
 _FACTS = (("with_", "given"), ("init_", "truth"))
 _NAME = re.compile(r"(?P<key>\w+_(?:features|shape))(?P<each>(?:_of)*)")
 _INDEX = re.compile(r"(?:_\d+)+")
@@ -45,9 +46,10 @@ def size_by_name(parameter: inspect.Parameter, inputs: Collection[str]) -> Size 
         return None
     if name == "in_features":
         return Size()
-    for end, axis in _ENDINGS.items():
-        if name.endswith(end) and name.removesuffix(end) in inputs:
-            return Size(name.removesuffix(end), axis=axis)
+    for text in (name, name.removeprefix(_TAKEN)):
+        for end, axis in _ENDINGS.items():
+            if text.endswith(end) and text.removesuffix(end) in inputs:
+                return Size(text.removesuffix(end), axis=axis)
     return NamedSize.of_name(name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 import jax
@@ -11,8 +12,8 @@ from flax import nnx
 
 import nnx_migrate.linen as nn
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.sizes.declaration import UnknownSize
-from nnx_migrate.linen.core.sizes.names import NamedSize
+from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize
+from nnx_migrate.linen.core.sizes.names import NamedSize, size_by_name
 from nnx_migrate.model import SizeArgument
 from tests.rewrite.outside.test_size_declarations import TOLD_BY_NAME
 
@@ -200,3 +201,18 @@ def test_a_definition_with_a_given_size_is_the_same_class_for_isinstance() -> No
     module = nn.lazy(Net)(wide_features=6)
     assert isinstance(module, nn.lazy(Net))
     assert module.clone().wide_features == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "size"),
+    [
+        ("input_x_features", ("self", "x"), Size("x")),
+        ("input_x_shape", ("self", "x"), Size("x", axis=None)),
+        ("input_x_features", ("self", "x", "input_x"), Size("input_x")),
+    ],
+)
+def test_a_name_that_is_taken_has_input_in_front(
+    name: str, inputs: tuple[str, ...], size: Size
+) -> None:
+    parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+    assert size_by_name(parameter, inputs) == size
