@@ -30,7 +30,7 @@ from nnx_migrate.rewrite.classes.fields.parameters import Parameter, signature
 from nnx_migrate.rewrite.classes.fields.post_init import calls_post_init
 from nnx_migrate.rewrite.classes.inheritance import Inherited
 from nnx_migrate.rewrite.classes.setup.body import SetupPart
-from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute
+from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute, stream_name
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.document import class_docstring, init_docstring
 from nnx_migrate.rewrite.classes.writing.handed import handed_size
@@ -83,7 +83,7 @@ class Constructor:
             made.append(run(call("self.__post_init__")))
         for name in reads.owned:
             held = stream_attribute(name, own_names)
-            made.append(assign(f"self.{held}", call("nnm.stream", "rngs", string(name))))
+            made.append(assign(f"self.{held}", call("nnm.stream", "rngs", stream_name(name))))
         made += self.setup.statements if self.setup is not None else ()
         made += self.compact.statements if self.compact is not None else ()
         if self.cls.name in self.context.factories and self._needs_width():

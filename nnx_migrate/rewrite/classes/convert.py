@@ -262,6 +262,7 @@ class _Conversion:
                 if one.kind is Kind.VARIABLE and id(one.value) in self.items
             },
             optional_attributes(attributes),
+            frozenset(one.name for one in self.cls.fields) - self.cls.reassigned,
         )
         for method in self.cls.methods.values():
             reader.read(method)
@@ -434,7 +435,7 @@ class _Conversion:
                 fields=arguments,
                 size_arguments=new_arguments,
                 attributes=self._shared(constructor.setup, constructor.compact),
-                rng_streams=reads.owned,
+                rng_streams=reads.named,
             ),
             new_arguments=new_arguments,
             confidence=Confidence.REVIEW if review else Confidence.EXACT,

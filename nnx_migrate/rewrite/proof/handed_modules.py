@@ -14,6 +14,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.class_members import class_named, is_module
 from nnx_migrate.rewrite.outside.places import Place
 from nnx_migrate.source.bindings import names_bound_at
+from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
@@ -23,14 +24,12 @@ def handed_modules(
     project: Project, places: Iterable[Place]
 ) -> Iterator[tuple[int | None, ast.Call]]:
     """Calls of what is not known, and which of their arguments may be modules; None: any of them."""
+    places = list(places)
     calls = [(one.node, one.scope) for one in places if isinstance(one.node, ast.Call)]
     words = _held(project, (one for one in places if isinstance(one.node, ast.Assign)))
-    words |= {
-        name
-        for call, scope in calls
-        for name in _parameters(project, call, scope)
-        if any(_may_be(project, value, scope, words) for value in _values(call))
-    }
+    words |= _fields(project)
+    while more := {name for one in calls for name in _given(project, *one, words)} - words:
+        words |= more
     for call, scope in calls:
         if _is_known(project, call.func, scope):
             continue
@@ -56,10 +55,27 @@ def _held(project: Project, places: Iterable[Place]) -> set[str]:
     return found
 
 
-def _parameters(project: Project, call: ast.Call, scope: Scope) -> list[str]:
-    """The parameters of the project's function that is called."""
+def _fields(project: Project) -> set[str]:
+    """Fields that are annotated as modules."""
+    return {
+        one.name
+        for cls in project.linen.values()
+        for one in cls.fields
+        if _may_be(project, one.annotation, cls.scope, set())
+    }
+
+
+def _given(project: Project, call: ast.Call, scope: Scope, words: set[str]) -> Iterator[str]:
+    """Parameters of a function of the project, and fields of a class, that a call may give modules."""
+    cls = class_named(project, call.func, scope)
+    if cls is not None:
+        given = arguments_by_field(cls, call.args, call.keywords)
+        yield from (name for name, one in given if name and _may_be(project, one, scope, words))
+        return
     function = project.function(project.resolve(call.func, scope))
-    return list(parameter_names(function)) if function is not None else []
+    values = [*call.args, *(one.value for one in call.keywords)]
+    if function is not None and any(_may_be(project, one, scope, words) for one in values):
+        yield from parameter_names(function)
 
 
 def _is_known(project: Project, func: ast.expr, scope: Scope) -> bool:

@@ -11,6 +11,8 @@ from tests.rewrite.running import same_in_auto
 
 X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
 HOLDER = """\
+from typing import Any
+
 import flax.linen as nn
 
 
@@ -49,6 +51,22 @@ HANDED = {
         "self.many = build(Holder, nn.Dense(2))",
     ),
     "among unpacked ones": ("H = [Holder][0]", "self.many = H(*(nn.Dense(2), 3))"),
+    "a field that is given one": (
+        (
+            "H = nn.remat(Holder)\n\n\nclass Mid(nn.Module):\n    part: Any\n\n    def setup(self):\n"
+            "        self.holder = H(self.part)\n\n    def __call__(self, x):\n"
+            "        return self.holder(x)"
+        ),
+        "self.many = Mid(nn.Dense(2))",
+    ),
+    "a field that is annotated so": (
+        (
+            "H = nn.remat(Holder)\n\n\nclass Mid(nn.Module):\n    part: nn.Module\n\n    def setup(self):\n"
+            "        self.holder = H(self.part)\n\n    def __call__(self, x):\n"
+            "        return self.holder(x)"
+        ),
+        "self.many = [Mid][0](nn.Dense(2))",
+    ),
     "by keyword": ('H = {"a": Holder}', 'self.many = H["a"](inner=nn.Dense(2))'),
 }
 
@@ -65,7 +83,13 @@ def test_a_class_that_may_be_given_lazy_modules_is_lazy(alias: str, body: str) -
 
 
 def _line(source: str, body: str) -> int:
-    made = "return cls(part)" if "build" in body else body.rpartition("self.many")[2]
+    made = (
+        "return cls(part)"
+        if "build" in body
+        else "H(self.part)"
+        if "Mid" in body
+        else body.rpartition("self.many")[2]
+    )
     return source[: source.index(made)].count("\n") + 1
 
 

@@ -42,8 +42,9 @@ class _Initialisers:
 
     def gives_tree(self, called: ast.expr, depth: int) -> bool:
         """Whether a call of what an expression names returns a tree, or a number."""
+        fields = {f"self.{one.name}" for one in self.cls.fields}
         if isinstance(called, ast.Attribute) and called.attr in _METHODS:
-            return True
+            return ast.unparse(called) not in fields
         symbol = self.project.resolve(called, self.cls.scope)
         if symbol in _MAPS or (isinstance(called, ast.Name) and called.id in _MAKERS):
             return True

@@ -35,6 +35,7 @@ from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, r
 from nnx_migrate.source.walking import walk
 
 RULE = "module-api"
+_OF_FIELD = "self."
 # What flax's layers call their variables; another name may be that of a submodule.
 LEAVES = frozenset(("bias", "embedding", "kernel", "mean", "scale", "var"))
 
@@ -47,7 +48,8 @@ class Reads:
       call: edits for the methods.
       static: what some of them are in ``__init__``, by id.
       held: those of the values of variables, which ``__init__`` reads likewise.
-      streams: names of random streams that calls draw from, by id of the call.
+      streams: names of random streams that calls draw from, by id of the call; ``self.x`` is the name
+        that the field x gives.
     """
 
     call: Edits = field(default_factory=dict)
@@ -66,6 +68,11 @@ class Reads:
         """The streams that the module owns, in the order of their first draw."""
         return tuple(dict.fromkeys(self.streams.values()))
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Those whose names the text tells."""
+        return tuple(one for one in self.owned if not one.startswith(_OF_FIELD))
+
 
 @dataclass
 class Reader:
@@ -81,6 +88,7 @@ class Reader:
       children: which expressions are submodules.
       asked: what ``self.has_variable(...)`` is in ``__init__``, if it is another text there.
       held: items of the variables that attributes hold.
+      fields: the fields that nothing sets: their values are the constructor's.
     """
 
     items: Mapping[int, Item]
@@ -94,6 +102,7 @@ class Reader:
     asked: Callable[[ast.FunctionDef, ast.Call], str | None]
     held: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
     found: Reads = field(default_factory=Reads)
 
     def read(self, method: ast.FunctionDef) -> None:
@@ -259,17 +268,29 @@ class Reader:
     def _stream(self, node: ast.Call) -> None:
         values = [*node.args, *(one.value for one in node.keywords)]
         name = "params" if not values else None
-        if values and isinstance(values[0], ast.Constant) and isinstance(values[0].value, str):
-            name = values[0].value
-        if name is None or not is_attribute_name(name):
+        match values:
+            case [ast.Constant(value=str() as text)] if is_attribute_name(text):
+                name = text
+            case [ast.Attribute(value=ast.Name(id="self"), attr=field)] if field in self.fields:
+                name = f"{_OF_FIELD}{field}"
+        if name is None or self._may_meet({name, *self.found.streams.values()}):
             raise Refused(node, "the name of the random stream is computed", "write it out", RULE)
         self.found.streams[id(node)] = name
         drawn = call(f"self.{stream_attribute(name, self.own)}")
         self.found.call[id(node)] = lambda renderer: with_comments(
             drawn, comments_in(renderer.sources.pairs[id(node)]), renderer.unit
         )
-        self.found.static[id(node)] = f"nnm.make_rng(rngs, {name!r})"
+        self.found.static[id(node)] = f"nnm.make_rng(rngs, {stream_name(name)})"
         self.remarks.imports.add("nnm")
+
+    def _may_meet(self, streams: Collection[str]) -> bool:
+        """Whether a stream that a field names may be another one, or that of the class's own variables.
+
+        Linen counts all draws of one stream together.
+        """
+        made = any(one.kind in (ItemKind.PARAM, ItemKind.VARIABLE) for one in self.items.values())
+        of_fields = any(one.startswith(_OF_FIELD) for one in streams)
+        return of_fields and (made or len(streams) > 1)
 
     def _chain(self, node: ast.Subscript, receiver: str, chains: set[int]) -> None:
         """``self.child.variables["params"]["a"]["kernel"]`` -> ``self.child.a.kernel[...]``."""
@@ -343,9 +364,14 @@ def _path(node: ast.expr) -> tuple[str, ...] | None:
     return (node.id, *parts) if isinstance(node, ast.Name) else None
 
 
+def stream_name(name: str) -> str:
+    """What gives the stream's name in ``__init__``."""
+    return name if name.startswith(_OF_FIELD) else repr(name)
+
+
 def stream_attribute(name: str, taken: frozenset[str]) -> str:
     """The attribute that owns the stream ``name``."""
-    attribute = f"{name}_rng"
+    attribute = f"{name.removeprefix(_OF_FIELD)}_rng"
     while attribute in taken:
         attribute = f"_{attribute}"
     return attribute
