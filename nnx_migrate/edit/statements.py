@@ -281,6 +281,18 @@ def with_last_parameters(function: Any, more: Sequence[cst.Param]) -> Any:
     return function.with_changes(params=changed)
 
 
+def without_parameter(function: Any, name: str) -> Any:
+    """A function without one of its parameters."""
+    params = function.params
+    kept = {
+        kind: [one for one in getattr(params, kind) if one.name.value != name]
+        for kind in ("params", "kwonly_params")
+    }
+    if not kept["kwonly_params"] and isinstance(params.star_arg, cst.ParamStar):
+        kept["star_arg"] = cst.MaybeSentinel.DEFAULT
+    return function.with_changes(params=params.with_changes(**kept))
+
+
 def _comma_behind(one: cst.Param, comma: cst.Comma) -> cst.Param:
     if isinstance(one.comma, cst.Comma):
         return one if code_of(one.comma.whitespace_after) else one.with_changes(comma=comma)

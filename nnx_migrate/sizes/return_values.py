@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.source.other_values import is_name
@@ -12,8 +13,9 @@ from nnx_migrate.source.walking import each, walk
 # What the function gains as keyword-only parameters.
 IN_FEATURES = "in_features"
 RNGS = "rngs"
-_TAKEN = frozenset({IN_FEATURES, RNGS, "name", "parent"})
-_PLACEMENT = frozenset({"name", "parent"})
+_NAME = "name"
+_PLACEMENT = frozenset({_NAME, "parent"})
+_TAKEN = _PLACEMENT | {IN_FEATURES, RNGS}
 
 
 def is_module_class(project: Project, symbol: str | None) -> bool:
@@ -22,11 +24,15 @@ def is_module_class(project: Project, symbol: str | None) -> bool:
 
 
 def returned_modules(
-    project: Project, around: Scope, node: ast.FunctionDef
+    project: Project, around: Scope, node: ast.FunctionDef, *, named: bool = False
 ) -> tuple[tuple[ast.Call, str], ...]:
     """The constructor calls that a function returns, with the symbol each builds.
 
-    () when it builds or returns anything else. ``around`` is the scope it is defined in.
+    () when it builds or returns anything else.
+
+    Args:
+      around: the scope it is defined in.
+      named: whether they may have the name that the function is given (``name=name``).
     """
     scope = around.enter(node)
 
@@ -39,7 +45,7 @@ def returned_modules(
         if not isinstance(value, ast.Call):
             return ()
         symbol = project.resolve(value.func, scope) or ""
-        if not is_module_class(project, symbol) or not _leaves_placement(node, value):
+        if not is_module_class(project, symbol) or not _leaves_placement(node, value, named=named):
             return ()
         calls.append((value, symbol))
     names = [one for one in nodes if isinstance(one, ast.Name | ast.Attribute)]
@@ -55,22 +61,42 @@ def _arms(value: ast.expr | None) -> list[ast.expr | None]:
     return [value]
 
 
-def is_extensible(node: ast.FunctionDef) -> bool:
+def is_extensible(node: ast.FunctionDef, *, named: bool = False) -> bool:
     """Whether keyword-only parameters can be added, under names that mean nothing else there."""
     spec = node.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
     names = {one.arg for one in every if one}
     bound = {one.id for one in each(node, ast.Name)}
-    return not (names | bound) & _TAKEN and bool(spec.args or spec.kwonlyargs or spec.vararg)
+    taken = _TAKEN - {_NAME} if named else _TAKEN
+    return not (names | bound) & taken and bool(spec.args or spec.kwonlyargs or spec.vararg)
 
 
-def _leaves_placement(node: ast.FunctionDef, call: ast.Call) -> bool:
+def is_named(node: ast.FunctionDef, calls: Collection[ast.Call]) -> bool:
+    """Whether a function does nothing with its parameter ``name`` but to give it to all that it builds."""
+    spec = node.args
+    plain = [*spec.posonlyargs, *spec.args]
+    defaults = [*(None for _ in plain[len(spec.defaults) :]), *spec.defaults]
+    every = dict(zip([*plain, *spec.kwonlyargs], [*defaults, *spec.kw_defaults], strict=True))
+    found = [default for one, default in every.items() if one.arg == _NAME]
+    given = [key.value for call in calls for key in call.keywords if key.arg == _NAME]
+    uses = [one for one in each(node, ast.Name) if one.id == _NAME]
+    return (
+        len(found) == 1
+        and (found[0] is None or ast.unparse(found[0]) == "None")
+        and len(given) == len(calls)
+        and all(any(one is value for value in given) for one in uses)
+    )
+
+
+def _leaves_placement(node: ast.FunctionDef, call: ast.Call, *, named: bool) -> bool:
     """Whether a constructor call cannot name its submodule: that is the caller's to do."""
     spread = [one.value for one in call.args if isinstance(one, ast.Starred)]
     own = node.args.vararg.arg if node.args.vararg is not None else None
     if any(not is_name(one, own) for one in spread):
         return False
     for keyword in call.keywords:
+        if keyword.arg == _NAME and named and is_name(keyword.value, _NAME):
+            continue
         if keyword.arg in _PLACEMENT:
             return False
         if keyword.arg is None and not _has_known_keys(node, keyword.value):

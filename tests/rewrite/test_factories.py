@@ -40,6 +40,53 @@ def test_keywords_are_added_before_the_rest_of_the_keywords() -> None:
     assert "self.out = " in after["user.py"]
 
 
+NAMED = (
+    LINEN
+    + "def linear(features, bias=True{}name{}):\n    return nn.Dense(features, use_bias=bias, name=name)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "call", "built"),
+    [
+        ((", ", "=None"), "ops.linear(4, name='out')", "self.out = "),
+        ((", ", "=None"), "ops.linear(4)", "self.Dense_0 = "),
+        ((", *, ", ""), "ops.linear(4, name='out')", "self.out = "),
+        ((", *, ", ": str | None = None"), "ops.linear(4, name='out')", "self.out = "),
+    ],
+)
+def test_the_name_that_a_function_takes_is_the_callers_attribute(
+    parameters: tuple[str, str], call: str, built: str
+) -> None:
+    found, after = run_ops(NAMED.format(*parameters), caller("A", f"{call}(x)"))
+    assert found == {"user.A": "rewritten"}
+    assert after["ops.py"].splitlines()[-2:] == [
+        "def linear(features, bias=True, *, in_features=None, rngs):",
+        "    return nnm.factory.Dense(features, use_bias=bias, in_features=in_features, rngs=rngs)",
+    ]
+    assert f"{built}ops.linear(4, in_features=in_features, rngs=rngs)" in after["user.py"]
+
+
+@pytest.mark.parametrize(
+    ("ops", "call"),
+    [
+        (NAMED.format(", ", "='out'"), "ops.linear(4)"),
+        (NAMED.format(", ", "=None"), "ops.linear(4, True, 'out')"),
+        (NAMED.format(", ", "=None"), "ops.linear(4, **{'name': 'out'})"),
+        (NAMED.format(", ", "=None").replace("=name", "=name or 'out'"), "ops.linear(4)"),
+        (NAMED.format(", ", "=None").replace("return", "print(name)\n    return"), "ops.linear(4)"),
+        (
+            NAMED.format(", ", "=None").replace(
+                "return", "if bias:\n        return nn.Dense(2)\n    return"
+            ),
+            "ops.linear(4, name='out')",
+        ),
+    ],
+)
+def test_a_name_that_the_caller_does_not_decide_keeps_it_linen(ops: str, call: str) -> None:
+    assert "outside the class builds" in ops_reason(ops, caller("A", f"{call}(x)"))
+
+
 def test_a_function_whose_layers_need_no_size_gets_none() -> None:
     ops = LINEN + "def table(size):\n    return nn.Embed(size, 4)\n"
     found, after = run_ops(ops, caller("A", "ops.table(9)(x)"))

@@ -834,3 +834,19 @@ def test_a_class_that_calls_no_parameter_is_explicit_in_lazy_code(
 def test_a_class_that_calls_a_parameter_is_explicit_where_lazy_classes_do_not_build_it() -> None:
     text = GIVEN.format("x, act", "act(x)") + "def run(k, x):\n    return A().init(k, x, nn.relu)\n"
     assert said(auto({"m.py": text}))["m.A"] == "explicit"
+
+
+BOXES = (
+    LINEN + "def named(init, *axes):\n    return nn.{}(init, axes)\n\n\n"
+    "class A(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+    "        return nn.Dense(2, kernel_init=named(nn.initializers.ones, 'a', 'b'))(x)\n\n\n"
+)
+
+
+@pytest.mark.parametrize("function", ["with_logical_partitioning", "with_partitioning"])
+def test_a_function_that_makes_boxes_of_linens_is_not_read_by_explicit_code(function: str) -> None:
+    alone = BOXES.format(function)
+    assert said(auto({"m.py": alone})) == {"m.A": "explicit"}
+    result = auto({"m.py": alone + "use(named)\n"})
+    assert said(result) == {"m.A": "lazy"}
+    assert reason(result, "m.A") == "not proven: m.py:5: what it reads here stays lazy"

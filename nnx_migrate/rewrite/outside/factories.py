@@ -15,7 +15,12 @@ from nnx_migrate.constructs.common.base import Code, same_call
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.expressions import Expression, dotted
 from nnx_migrate.edit.rendering import Renderer, Replacement
-from nnx_migrate.edit.statements import parameter, with_aliases, with_last_parameters
+from nnx_migrate.edit.statements import (
+    parameter,
+    with_aliases,
+    with_last_parameters,
+    without_parameter,
+)
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
@@ -49,7 +54,7 @@ def _edits(
     function: FactoryFunction, new_arguments: Mapping[str, tuple[SizeArgument, ...]]
 ) -> tuple[dict[int, Replacement], set[str]]:
     """Edits of a factory function whose users become NNX, and keys of the imports they need."""
-    edits: dict[int, Replacement] = {id(function.node): _with_parameters(function.node)}
+    edits: dict[int, Replacement] = {id(function.node): _with_parameters(function)}
     imports: set[str] = set()
     for call, symbol in function.calls:
         extra = [named(RNGS, RNGS)]
@@ -68,10 +73,13 @@ def _extended(call: ast.Call, extra: list[Argument]) -> Callable[[Renderer], Exp
     return lambda renderer: same_call(renderer.render(call.func), call, renderer, extra)
 
 
-def _with_parameters(node: ast.FunctionDef) -> Callable[[Renderer], list[Any]]:
+def _with_parameters(function: FactoryFunction) -> Callable[[Renderer], list[Any]]:
     def make(renderer: Renderer) -> list[Any]:
         more = [parameter(IN_FEATURES, default=dotted("None")), parameter(RNGS)]
-        return [with_last_parameters(renderer.without(node).inner(node), more)]
+        made = renderer.without(function.node).inner(function.node)
+        if function.is_named:  # the caller's attribute says it
+            made = without_parameter(made, "name")
+        return [with_last_parameters(made, more)]
 
     return make
 

@@ -47,6 +47,8 @@ _TAKING_MODULES = frozenset(
         "while_loop",
     ]
 )
+# What makes boxes of Linen's, which Variables are not made of.
+_BOXING = frozenset({"with_logical_partitioning", "with_partitioning"})
 _INITIALIZERS = "flax.linen.initializers"  # functions and their type
 
 
@@ -71,8 +73,12 @@ def is_of_arrays(symbol: str) -> bool:
     (True, False)
     >>> is_of_arrays("flax.linen.initializers.Initializer"), is_of_arrays("flax.linen.Module")
     (True, False)
+    >>> is_of_arrays("flax.linen.with_partitioning")
+    False
     """
     home, _, name = symbol.rpartition(".")
-    if not symbol.startswith("flax.linen.") or home in _OF_MODULES or name in _TAKING_MODULES:
+    if not symbol.startswith("flax.linen.") or home in _OF_MODULES:
+        return False
+    if name in _TAKING_MODULES | _BOXING:
         return False
     return name.lstrip("_")[:1].islower() or home == _INITIALIZERS
