@@ -15,6 +15,7 @@ from nnx_migrate.model import RewriteResult
 from nnx_migrate.rewrite.forms import rewrite_in
 from nnx_migrate.rewrite.request import RewriteRequest
 from tests.rewrite.projects import LINEN, ROOT, caller, dense, looped, source
+from tests.rewrite.running import printed_alike
 
 
 def auto(files: dict[str, str], **options: Any) -> RewriteResult:
@@ -685,12 +686,14 @@ def main(names, key, x):
     return [getattr(lazily_models, name)(width=5).init(key, x) for name in names]
 """
     models = HEAD + "Small = functools.partial(Net, dropout_rate=0.2)\n"
+    models += "class Encoder(nn.Module):\n    @nn.compact\n    def encode(self, z):\n"
+    models += "        return nn.Dense(2)(z)\n"
     models = models.replace(
         "    width: int = 3\n", "    width: int = 3\n    dropout_rate: float = 0.5\n"
     )
     result = auto({"lazily_models.py": models, "train.py": train})
     forms = said(result)
-    assert (forms["lazily_models.Net"], forms["lazily_models.Tower"]) == ("explicit", "lazy")
+    assert (forms["lazily_models.Net"], forms["lazily_models.Encoder"]) == ("explicit", "lazy")
     assert "as_lazy(getattr(lazily_models, name))(width=5)" in code(result, "train.py")
     monkeypatch.syspath_prepend(str(tmp_path))
     results = []
@@ -753,12 +756,11 @@ def with_method(body: str, use: str = "use(A(), lambda m, *args: m.generate(*arg
         with_method("    def generate(self, v, x):\n        return sample(self, v, x)\n"),
         with_method(
             "    def generate(self, x):\n        return x * self.size()\n\n"
-            "    def size(self):\n        return self.width\n"
+            "    def size(self):\n        return sample(self)\n"
         ),
-        (
-            f"{LINEN}class A(nn.Module):\n    by: float\n\n"
-            "    def __call__(self, x):\n        return x * self.size()\n\n"
-            "    def size(self):\n        return self.by\n\n\nuse(A)\n"
+        with_method(
+            "    def generate(self, x):\n        return x * self.size\n\n"
+            "    @property\n    def size(self):\n        return self.width\n"
         ),
     ],
 )
@@ -772,6 +774,15 @@ def test_a_method_that_linen_runs_without_variables_keeps_the_class_lazy(text: s
     "text",
     [
         with_method("    def generate(self, x):\n        return x * self.width\n"),
+        with_method(
+            "    def generate(self, x):\n        return x * self.size()\n\n"
+            "    def size(self):\n        return self.width\n"
+        ),
+        (
+            f"{LINEN}class A(nn.Module):\n    by: float\n\n"
+            "    def __call__(self, x):\n        return x * self.size()\n\n"
+            "    def size(self):\n        return self.by\n\n\nuse(A)\n"
+        ),
         with_method("    def generate(self, x):\n        return self.one(x) + 1\n"),
         with_method("    def generate(self, x):\n        return self(x) + 1\n"),
         "import jax\n"
@@ -785,6 +796,63 @@ def test_a_method_that_linen_runs_without_variables_keeps_the_class_lazy(text: s
 )
 def test_other_methods_leave_the_class_explicit(text: str) -> None:
     assert said(auto({"m.py": text}))["m.A"] == "explicit"
+
+
+TEMPLATE = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Base(nn.Module):
+    scale: float = 2.0
+
+    def message(self, x):
+        return x * self.scale
+
+    def update(self, x, message):
+        raise NotImplementedError("abstract")
+
+    def __call__(self, x):
+        return self.update(x, self.message(x))
+
+
+class Own(Base):
+    def setup(self):
+        self.lin = nn.Dense(3)
+
+    def update(self, x, message):
+        return self.lin(x) + message
+
+
+class Plain(Base):
+    def update(self, x, message):
+        return x + message
+
+
+class Net(nn.Module):
+    def setup(self):
+        self.layers = [Own(), Plain(3.0)]
+
+    def __call__(self, x):
+        for one in self.layers:
+            x = one(x)
+        return x
+
+
+def main():
+    x = jnp.arange(6.0).reshape(2, 3)
+    out, variables = Net().init_with_output(jax.random.key(0), x)
+    print(out, variables, Plain()(x), Base(4.0).message(x))
+    try:
+        Base()(x)
+    except NotImplementedError as error:
+        print(error)
+"""
+
+
+def test_a_base_whose_call_is_made_of_methods_of_subclasses_is_explicit_with_them() -> None:
+    assert set(printed_alike(TEMPLATE).values()) == {"explicit"}
 
 
 GIVEN = (

@@ -83,7 +83,9 @@ class Constructor:
             made.append(run(call("self.__post_init__")))
         for name in reads.owned:
             held = stream_attribute(name, own_names)
-            made.append(assign(f"self.{held}", call("nnm.stream", "rngs", stream_name(name))))
+            made.append(
+                assign(f"self.{held}", call("nnm.stream", "rngs", expression(stream_name(name))))
+            )
         made += self.setup.statements if self.setup is not None else ()
         made += self.compact.statements if self.compact is not None else ()
         if self.cls.name in self.context.factories and self._needs_width():

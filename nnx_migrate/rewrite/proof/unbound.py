@@ -35,10 +35,11 @@ def methods_of(cls: ClassInfo) -> set[str]:
 def unbound_methods(project: Project, cls: ClassInfo) -> set[str]:
     """Methods that Linen may run without variables, and a lazy form of the explicit class does not."""
     reach = _Reach(project, cls, frozenset(stored(cls)))
+    names = {one for one in _names(cls) if not reach.needs_variables(one)}
     return {
-        name
-        for name in _names(cls)
-        if not _reads_only(cls, name) and not reach.needs_variables(name)
+        one
+        for one in names
+        if not (_reads_only(cls, one) if is_special(one) else _runs_alone(cls, one, frozenset()))
     }
 
 
@@ -141,6 +142,25 @@ def _names(cls: ClassInfo) -> set[str]:
 
 def _reads_only(cls: ClassInfo, name: str) -> bool:
     """Whether a method reads nothing of its module but fields."""
+    return _fields(cls).issuperset(_read(cls, name))
+
+
+def _runs_alone(cls: ClassInfo, name: str, above: frozenset[str]) -> bool:
+    """Whether a method reads fields alone, itself and in the plain methods of its own that it calls."""
+    methods = _read(cls, name) - _fields(cls)
+    return all(
+        one in above or (_is_plain(cls, one) and _runs_alone(cls, one, above | {name}))
+        for one in methods
+    )
+
+
+def _is_plain(cls: ClassInfo, name: str) -> bool:
+    found = cls.find(name)
+    return found is not None and name not in _MAKING and not found[1].decorator_list
+
+
+def _read(cls: ClassInfo, name: str) -> frozenset[str]:
+    """What a method reads of its module; "" where it does more with it."""
     found = cls.find(name)
     assert found is not None
     nodes = walk(found[1])
@@ -150,7 +170,7 @@ def _reads_only(cls: ClassInfo, name: str) -> bool:
         if isinstance(one, ast.Attribute) and getattr(one.value, "id", None) == "self"
     ]
     named = [one for one in nodes if isinstance(one, ast.Name) and one.id in ("self", "super")]
-    return len(read) == len(named) and _fields(cls).issuperset(read)
+    return frozenset(read) | ({""} if len(read) != len(named) else frozenset())
 
 
 def _fields(cls: ClassInfo) -> frozenset[str]:
