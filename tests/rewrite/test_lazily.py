@@ -798,6 +798,24 @@ def test_other_methods_leave_the_class_explicit(text: str) -> None:
     assert said(auto({"m.py": text}))["m.A"] == "explicit"
 
 
+def test_a_field_that_is_the_key_of_a_table_holds_no_module() -> None:
+    text = (
+        "NORMS = {'a': nn.LayerNorm, 'b': nn.RMSNorm}\n\n\n"
+        "class A(nn.Module):\n    kind: str = 'a'\n\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return NORMS[self.kind]()(x)\n\n\ndef main(options):\n    return A(**options)\n"
+    )
+    assert said(auto({"m.py": LINEN + text})) == {"m.A": "explicit"}
+    result = auto(
+        {
+            "m.py": LINEN
+            + text.replace("kind: str = 'a'", "kind: dict").replace(
+                "NORMS[self.kind]", "self.kind['a']"
+            )
+        }
+    )
+    assert said(result) == {"m.A": "lazy"}
+
+
 TEMPLATE = """\
 import flax.linen as nn
 import jax

@@ -161,6 +161,8 @@ def _parts(
                     yield from _parts(project, cls, one, every)
         case ast.Attribute() | ast.Name():
             yield node
+        case ast.Subscript(value=table):  # its key is data
+            yield from _parts(project, cls, table, every)
         case ast.IfExp(body=body, orelse=orelse):
             yield from _parts(project, cls, body, every)
             yield from _parts(project, cls, orelse, every)
