@@ -284,7 +284,7 @@ def with_last_parameters(function: Any, more: Sequence[cst.Param]) -> Any:
 def without_parameter(function: Any, name: str) -> Any:
     """A function without one of its parameters."""
     params = function.params
-    kept = {
+    kept: dict[str, Any] = {
         kind: [one for one in getattr(params, kind) if one.name.value != name]
         for kind in ("params", "kwonly_params")
     }

@@ -201,3 +201,20 @@ def test_variables_of_the_module_under_another_name_keep_it_lazy(
 def test_a_local_that_is_the_module_makes_no_variables() -> None:
     source = HANDED.format(helper="", body=f"me = self\n        return {SCALE.format('me')}")
     assert printed_alike(source) == {"m.Model": "lazy"}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        "def conv(n):\n      return nn.Conv(n, (2,))",
+        "conv = lambda n: nn.Conv(n, (2,))",
+    ],
+)
+def test_a_function_of_setup_that_builds_layers_of_several_sizes_is_refused(make: str) -> None:
+    source = (
+        "class M(nn.Module):\n  width: int = 3\n\n  def setup(self):\n"
+        f"    {make}\n    self.a = conv(self.width)\n    self.b = conv(4)\n\n"
+        "  def __call__(self, x):\n    return self.b(self.a(x))\n"
+    )
+    found = refusal(source)
+    assert "of this submodule is needed" in found.reason or "from submodule to" in found.reason

@@ -197,7 +197,8 @@ def made_of(
 ) -> Sequence[Statement]:
     """What ``previous`` makes of a statement, or the statement as it is rewritten."""
     if previous is None:
-        return [line(renderer.inner(node))]
+        inner = renderer.inner(node)
+        return [inner if isinstance(inner, cst.BaseCompoundStatement) else line(inner)]
     found: Sequence[Statement] = renderer.made(previous)
     return found
 
