@@ -10,6 +10,35 @@ from tests.rewrite.outside.converting import convert, convert_modules
 NAMED = "def register(name):\n    def add(cls):\n{}\n    return add\n"
 ONE = "def register(cls):\n{}\n"
 
+METHODS = """\
+class Registry:
+    known = {}
+
+    def named(self, name):
+        def add(cls):
+            self.known[name] = cls
+            return cls
+
+        return add
+
+    @classmethod
+    def add(cls, net):
+        cls.known[net.__name__] = net
+        return net
+
+    @staticmethod
+    def store(net):
+        KNOWN["a"] = net
+        return net
+
+    @classmethod
+    @wrap
+    def wrapped(cls, net):
+        cls.known["a"] = net
+        return net
+
+
+"""
 KEPT = {
     "by its own name": (ONE.format("    KNOWN[cls.__name__] = cls\n    return cls"), "register"),
     "in a list": (ONE.format("    KNOWN.append(cls)\n    return cls"), "register"),
@@ -25,8 +54,21 @@ KEPT = {
         NAMED.format("        KNOWN[name] = cls\n        return cls"),
         "register('a')",
     ),
+    "by a method of a global": (
+        METHODS + "MODELS = Registry()\n",
+        "MODELS.named('a')",
+    ),
+    "by a class method": (METHODS, "Registry.add"),
+    "by a static method": (METHODS, "Registry.store"),
 }
 OTHERS = {
+    "a method of a class itself": (METHODS, "Registry.named('a')"),
+    "a method of several globals": (
+        METHODS + "MODELS = Registry()\nMODELS = other()\n",
+        "MODELS.named('a')",
+    ),
+    "a decorated method": (METHODS, "Registry.wrapped"),
+    "a method of another's": ("from other import MODELS\n", "MODELS.named('a')"),
     "another class": (ONE.format("    KNOWN['a'] = cls\n    return Other"), "register"),
     "perhaps nothing": (
         ONE.format("    if KNOWN:\n        return cls\n    KNOWN['a'] = cls"),

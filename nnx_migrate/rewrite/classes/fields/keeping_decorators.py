@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from copy import copy
 
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Project
+from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 _DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 _LOOKS = frozenset(
     {"callable", "hasattr", "id", "isinstance", "issubclass", "print", "repr", "str"}
 )
+_BINDING = frozenset({"classmethod", "staticmethod"})
 _PUTS = frozenset({"add", "append", "insert", "setdefault"})
 
 
@@ -29,9 +31,32 @@ def keeping_decorators(project: Project, cls: ClassInfo) -> list[ast.expr]:
 def _keeps(project: Project, cls: ClassInfo, decorator: ast.expr) -> bool:
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
     function = project.function(project.resolve(target, cls.scope))
+    bound = 0
+    if function is None and isinstance(target, ast.Attribute):
+        function, bound = _method(project, target, cls.scope)
     if function is not None and isinstance(decorator, ast.Call):
-        function = _returned_function(function)
-    return function is not None and _gives_back(function)
+        function, bound = _returned_function(function), 0
+    return function is not None and _gives_back(function, bound)
+
+
+def _method(
+    project: Project, target: ast.Attribute, scope: Scope
+) -> tuple[ast.FunctionDef | None, int]:
+    """A method of a class of the project or of a global instance of one, as a plain function, and how
+    many of its arguments are bound: ``Registry.register``, ``MODELS.register``."""
+    symbol = project.resolve(target.value, scope) or ""
+    cls = project.classes.get(symbol)
+    instance = project.definition(symbol) if symbol and cls is None else None
+    match instance:
+        case (home, ast.Call(func=called)):
+            cls = project.classes.get(project.resolve(called, Scope(home)) or "")
+    found = cls.find(target.attr) if cls is not None and not cls.repeated else None
+    kinds = project.decorators(*found) if found is not None else ()
+    if found is None or not _BINDING.issuperset(kinds) or not (kinds or instance):
+        return None, 0
+    plain = copy(found[1])
+    plain.decorator_list = []  # they say what is bound
+    return plain, 0 if "staticmethod" in kinds else 1
 
 
 def _returned_function(function: ast.FunctionDef) -> ast.FunctionDef | None:
@@ -46,10 +71,11 @@ def _returned_function(function: ast.FunctionDef) -> ast.FunctionDef | None:
     return inner[0] if not stored and _all_are(function.body, own, name) else None
 
 
-def _gives_back(function: ast.FunctionDef) -> bool:
-    """Whether a function returns its first argument, and beside that keeps and describes it."""
+def _gives_back(function: ast.FunctionDef, bound: int) -> bool:
+    """Whether a function returns its first argument but the bound ones, and beside that keeps and
+    describes it."""
     spec = function.args
-    names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    names = [one.arg for one in (*spec.posonlyargs, *spec.args)][bound:]
     nodes = list(walk(function))
     others = (ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global, ast.Lambda, ast.Await)
     inner = [one for one in nodes[1:] if isinstance(one, ast.FunctionDef | ast.ClassDef)]
