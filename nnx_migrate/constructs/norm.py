@@ -172,6 +172,7 @@ BATCH_NORM = replace(
     ),
     attributes={**_KEPT, "momentum": "momentum"},
     variables=("scale", "bias", "mean", "var"),
+    has_statistics=True,
     at_call=("use_running_average",),
 )
 

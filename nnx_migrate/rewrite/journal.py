@@ -7,6 +7,7 @@ replaced, so a run that is killed at any point can be finished or undone.
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
@@ -169,9 +170,11 @@ def leads_inside(root: Path, name: str) -> bool:
     if parts.is_absolute() or ".." in parts.parts:
         return False
     try:
-        return (root / name).resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError):  # a loop of links
-        return False
+        (root / name).stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # which `resolve` leaves as it is from Python 3.13 on
+            return False
+    return (root / name).resolve().is_relative_to(root.resolve())
 
 
 def read_original(root: Path, name: str, before: str) -> bytes:

@@ -47,6 +47,7 @@ class Layer:
       attributes: fields that the NNX layer keeps, and as what; None where it keeps all as they are.
       variables: names of its variables where they exist once it is built, all without a submodule.
       is_stateless: whether Linen makes no variable for it.
+      has_statistics: whether it has running statistics beside its parameters.
       is_one_class: whether every call of it builds ``target`` itself, for ``isinstance``.
       holds_modules: whether it has no variables of its own and runs the modules it is given.
       at_call: fields that a call takes too, with the same meaning.
@@ -75,6 +76,7 @@ class Layer:
     attributes: Mapping[str, str] | None = None
     variables: tuple[str, ...] = ()
     is_stateless: bool = False
+    has_statistics: bool = False
     is_one_class: bool = False
     holds_modules: bool = False
     at_call: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from nnx_migrate.constructs import all_layers
 from nnx_migrate.source.project import Module, Project
 
 # What of `nnx_migrate.nn` keeps or makes state of other collections, which a plain call may change.
@@ -16,19 +17,21 @@ _NAMED_AXES = frozenset(
     "with_logical_partitioning with_metadata "  # noqa: SIM905
     "with_partitioning".split()
 )
-# What may hold variables that are no parameters, which an optimizer of all variables changes, too.
-_STATISTICS = frozenset({"BatchNorm", "BatchStat", "SpectralNorm", "ToNNX", "lazy"})
+# What may hold variables that are no parameters, which an optimizer of all variables changes, too:
+# so may a module of Linen's, and one that the first call builds.
+_MAY_HOLD = frozenset({"BatchStat", "SpectralNorm", "ToNNX", "lazy"})
 
 
 def statistics(project: Project, module: Module) -> str | None:
     """Why modules of a file may hold variables beside their parameters."""
+    names = _MAY_HOLD | {one.name for one in all_layers().values() if one.has_statistics}
     for cls in project.classes.values():
         if cls.module is not module:
             continue
         for node in ast.walk(cls.node):
             name = node.id if isinstance(node, ast.Name) else ""
             name = node.attr if isinstance(node, ast.Attribute) else name
-            if name in _STATISTICS:
+            if name in names:
                 return f"{cls.qualified} may have variables beside its parameters ({name})"
     return None
 
