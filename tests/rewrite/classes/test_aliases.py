@@ -36,7 +36,6 @@ def _model(change: str) -> str:
         "ys = ws\nys.append(4)",
         "zs = ws\nys = zs\nys[0] = 4",
         "ys = ws\nys += [4]",
-        "ys, n = ws, 2\nys.append(n)",
         "ys = ws if True else None\nys.append(4)",
         "ws = vs = [5]\nvs += [4]",
         "k = ws.pop()",
@@ -49,6 +48,15 @@ def test_a_change_under_another_name_is_made_in_init_too(change: str) -> None:
     text = converted(_model(change))
     init = text[text.index("def __init__") : text.index("def __call__")]
     assert all(line in init for line in change.splitlines())
+
+
+def test_names_that_one_statement_binds_are_bound_one_by_one_in_init() -> None:
+    text = converted(_model("ys, n = ws, 2\nys.append(n)"))
+    init = text[text.index("def __init__") : text.index("def __call__")]
+    lines = [line.strip() for line in init.splitlines()]
+    at = lines.index("ys = ws")
+    assert lines[at : at + 3] == ["ys = ws", "n = 2", "ys.append(n)"]
+    assert "ys, n = ws, 2" in text  # in the call, where it stood
 
 
 @pytest.mark.parametrize("change", ["ys = list(ws)\nys.append(4)", "n = look(ws, 4)"])

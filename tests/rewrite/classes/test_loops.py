@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nnx_migrate.model import Outcome
+from tests.rewrite.classes.stepping import same_steps
+from tests.rewrite.classes.support import refusal
 from tests.rewrite.projects import explicit_source as rewrite_source
 
 SOURCE = """import flax.linen as nn
@@ -49,3 +53,44 @@ class Model(nn.Module):
     assert "self.token = nnx.Param((lambda key: jnp.zeros((1, in_features)))(rngs.params()))" in (
         result.code
     )
+
+
+TOGETHER = """
+class M(nn.Module):
+  depth: int = 2
+  width: int = 3
+
+  @nn.compact
+  def __call__(self, x):
+    m, n = 1, 2
+    {together}
+    for i in range(n):
+      x = nn.relu(nn.Dense(self.width + i)(x))
+    return nn.Dense(6)(x) + skip.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    "together",
+    [
+        "n, skip = self.depth, x",
+        "(skip, n) = (x, self.depth)",
+        "skip, n, k = x * 2, self.depth, x.shape",
+    ],
+)
+def test_a_name_that_is_bound_beside_an_array_is_a_field_of_its_own(together: str) -> None:
+    same_steps(TOGETHER.format(together=together), sizes={"in_features": 6})
+
+
+@pytest.mark.parametrize(
+    ("together", "reason"),
+    [
+        ("n, skip = self.depth, x.sum()", "in a loop over 'n'"),  # a call does what it does
+        ("n, skip = self.depth, n * x", "in a loop over 'n'"),  # both at once
+        ("n, *skip = self.depth, x, x", "in a loop over 'n'"),
+        ("n, skip = x, self.depth * x", "in a loop over 'n'"),
+        ("n, skip = pair = self.depth, x", "in a loop over 'n'"),
+    ],
+)
+def test_names_that_may_hang_on_each_other_are_bound_together(together: str, reason: str) -> None:
+    assert reason in refusal(TOGETHER.format(together=together)).reason

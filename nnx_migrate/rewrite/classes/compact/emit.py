@@ -110,13 +110,14 @@ class Emitter:
         match step:
             case Build(item=item):
                 return self._build(item, indent)
+            case Bind(
+                node=ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.NamedExpr(target=ast.Name(id=name), value=value)
+            ) if name in self.parameters and ast.unparse(value) == f"{self.receiver}.{name}":
+                return []  # the parameter holds it already
             case Bind(node=ast.NamedExpr(target=target, value=value)):
                 render = self.renderer.render
                 return [assign(render(target), without_comments(render(value)))]
-            case Bind(node=ast.Assign(targets=[ast.Name(id=name)], value=value)) if (
-                name in self.parameters and ast.unparse(value) == f"{self.receiver}.{name}"
-            ):
-                return []  # the parameter holds it already
             case Bind(node=ast.stmt() as node):
                 return [without_comments(one) for one in self.renderer.lines(node)]
             case Exit(node=node):

@@ -58,7 +58,7 @@ def holders(value: ast.expr, *, whole: bool) -> Iterator[str]:
                 yield from holders(one, whole=whole)
 
 
-def open_change(statement: ast.stmt) -> ast.Call | None:
+def open_change(statement: ast.AST) -> ast.Call | None:
     """The call of ``ws.append(3)`` and ``w = ws.pop()``: changes that a statement makes openly."""
     match statement:
         case (

@@ -7,7 +7,7 @@ The steps follow Python's evaluation order. A later pass (:mod:`slicing`) keeps 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.items import Item
@@ -118,11 +118,34 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             return [*steps, Bind(node, frozenset(), mutated)] if mutated else steps
         case _:
             steps = [step for one in operands(node) for step in _expression(one, items)]
-            bind = _bind(node)
-            return [*steps, bind] if bind.defines or bind.mutates else steps
+            binds = [_bind(one) for one in _parts(node)]
+            return [*steps, *(one for one in binds if one.defines or one.mutates)]
 
 
-def _bind(node: ast.stmt) -> Bind:
+def _parts(node: ast.stmt) -> Sequence[ast.stmt | ast.NamedExpr]:
+    """``width, skip = self.width, x`` name by name, so that one does not hang on what the other reads."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
+            targets
+        ) == len(values):
+            pass
+        case _:
+            return [node]
+    names = {one.id for one in targets if isinstance(one, ast.Name)}
+    inside = [one for value in values for one in walk(value)]
+    reads = {one.id for one in inside if isinstance(one, ast.Name)}
+    # What a call does, it does in its statement.
+    is_plain = not any(isinstance(one, ast.Call | ast.NamedExpr | ast.Starred) for one in inside)
+    if len(names) != len(targets) or names & reads or not is_plain:
+        return [node]
+    return [
+        ast.copy_location(ast.NamedExpr(target, value), node)
+        for target, value in zip(targets, values, strict=True)
+        if isinstance(target, ast.Name)
+    ]
+
+
+def _bind(node: ast.stmt | ast.NamedExpr) -> Bind:
     defines = frozenset(bound_names(node))
     mutates = set(_openly_changed(node))
     match node:
@@ -137,7 +160,7 @@ def _bind(node: ast.stmt) -> Bind:
     return Bind(node, defines, frozenset(mutates))
 
 
-def _openly_changed(node: ast.stmt) -> frozenset[str]:
+def _openly_changed(node: ast.AST) -> frozenset[str]:
     call = open_change(node)
     return frozenset(changed_by_call(call)) if call is not None else frozenset()
 
