@@ -226,11 +226,19 @@ def _never_reached(
         analysis.elsewhere.append(Elsewhere(module.call, methods))
     elif uses:
         analysis.interpreter.refuse(module.call, ELSEWHERE)
-    elif {text.partition("[")[0] for text in sizes.values()} & analysis.opaque.keys() and id(
-        module.call
-    ) not in analysis.interpreter.applied:
-        analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
+    else:
+        note_unseen(analysis, module, sizes)
     return None
+
+
+def note_unseen(
+    analysis: ClassAnalysis, module: Submodule | Instance, sizes: Mapping[str, str]
+) -> None:
+    """Note a submodule that nothing is seen to call, if it needs a size that nobody knows."""
+    assert module.call is not None
+    asked = {text.partition("[")[0] for text in sizes.values()} & analysis.opaque.keys()
+    if asked and id(module.call) not in analysis.interpreter.applied:
+        analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
 
 
 def _by_default(

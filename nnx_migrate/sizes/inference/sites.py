@@ -23,6 +23,7 @@ from nnx_migrate.sizes.inference.parts import check_whole
 from nnx_migrate.sizes.inference.reachability import (
     in_some_rounds,
     is_in_setup,
+    note_unseen,
     reached,
     reached_in_setup,
     rounds_of,
@@ -118,6 +119,8 @@ def _reached(
     assert module.call is not None
     if is_in_setup(analysis, module.call):
         return reached_in_setup(analysis, module, uses, sizes)
+    if not uses and isinstance(module, Instance):
+        note_unseen(analysis, module, sizes)
     return reached(uses)
 
 

@@ -183,3 +183,37 @@ def main():
 
 def test_a_layer_that_a_counter_names_is_not_left_out_for_want_of_a_size() -> None:
     assert printed_alike(COUNTED) == {"m.Part": "explicit", "m.M": "lazy", "m.Net": "lazy"}
+
+
+UNCALLED = """\
+class Part(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    return nn.Dense(3)(x)
+
+class M(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    part = Part()
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return Part()(x)", "it is never called"),
+        ("return x * part.name.count('a')", "it is never called"),
+        (
+            "parts = [part]\n    parts.append(nn.LayerNorm())\n    return parts[-1](x)",
+            "no call seen here reaches it",
+        ),
+    ],
+)
+def test_a_module_that_is_never_called_is_refused(body: str, reason: str) -> None:
+    assert reason in refusal(UNCALLED.format(body=body)).reason
+
+
+def test_a_module_of_a_list_that_is_called_is_built() -> None:
+    body = "parts = [nn.LayerNorm()]\n    parts.append(part)\n    return parts[-1](x)"
+    assert "self.Part_0 = Part(in_features" in converted(UNCALLED.format(body=body))

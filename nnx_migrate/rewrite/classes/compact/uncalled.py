@@ -1,4 +1,4 @@
-"""Built-in layers that a compact method builds and never calls: Linen's ``init`` gives them no parameters.
+"""Layers and modules that a compact method builds and never calls: Linen's ``init`` gives them no parameters.
 
 A layer with a name may be called by code that is not seen here, unless all that the method does with
 the name is to ask it for a field, or for a carry after its arguments changed (else `CarryCell`).
@@ -16,6 +16,7 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
+_BUILT = frozenset({SiteKind.LAYER, SiteKind.CLASS})
 _CALLS = frozenset({"__call__", "attend"})  # these make parameters, whoever is handed them
 
 
@@ -28,7 +29,7 @@ def check_uncalled(cls: ClassInfo, sizes: ClassSizes) -> None:
     for name, method in cls.methods.items():
         for built in _only_asked(method) if name != "setup" else ():
             site = sizes.sites.get(id(built))
-            if site is not None and site.kind is SiteKind.LAYER and site.reached != "False":
+            if site is not None and site.kind in _BUILT and site.reached != "False":
                 raise Refused(
                     built,
                     "it is never called, and Linen's init gives it no parameters then",
