@@ -248,13 +248,10 @@ def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
         return frame.problem(node, "the new state is used in the same statement")
     if flow.owner != frame.key:
         return frame.problem(node, "a state of the function around is updated")
-    given = {one.arg: one.value for one in node.keywords}
+    given = {str(one.arg): one.value for one in node.keywords}
     inner = node.func.value
-    fields = dict(flow.fields)
-    values = {
-        one.arg: one.value for one in node.keywords if one.arg is not None and one.arg in fields
-    }
-    kept = {str(one) for one in given} - {"grads"} - values.keys()
+    values = {one: value for one, value in given.items() if one in dict(flow.fields)}
+    kept = given.keys() - values.keys() - {"grads"}
     if node.args or kept - flow.stats or ("grads" in given) != (name == "apply_gradients"):
         return frame.problem(node, f"{name} has other arguments than are known")
     _replaced(frame, node, flow, values)

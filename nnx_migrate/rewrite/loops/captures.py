@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import PLAIN, is_special
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.walking import each, walk
 
 GRADIENTS = {"jax.grad": "nnx.grad", "jax.value_and_grad": "nnx.value_and_grad"}
 _Closure = ast.FunctionDef | ast.Lambda | ast.GeneratorExp
@@ -41,10 +42,8 @@ def _closures(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _reads(node: ast.AST) -> set[str]:
-    own = {one.arg for one in walk(node) if isinstance(one, ast.arg)}
-    return {
-        one.id for one in walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-    } - own
+    own = parameter_names(node) if isinstance(node, ast.FunctionDef | ast.Lambda) else ()
+    return {one.id for one in each(node, ast.Name) if isinstance(one.ctx, ast.Load)} - {*own}
 
 
 def _runs_here(frame: Frame, node: ast.AST) -> bool:
@@ -52,8 +51,8 @@ def _runs_here(frame: Frame, node: ast.AST) -> bool:
     assert isinstance(node, ast.FunctionDef)
     later = (one for one in _closures(frame.node) if not runs_at_once(frame, one))
     inside = {id(one) for closure in later for one in walk(closure)}
-    for one in walk(frame.node):
-        if not isinstance(one, ast.Name) or one.id != node.name or isinstance(one.ctx, ast.Store):
+    for one in each(frame.node, ast.Name):
+        if one.id != node.name or isinstance(one.ctx, ast.Store):
             continue
         if id(one) in inside or not _is_called(frame, one):
             return False

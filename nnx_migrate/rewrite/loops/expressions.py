@@ -217,9 +217,7 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Kind:
         if default is not None:
             used(frame, default, value(frame, default))
     kept = frame.copy()
-    for one in ast.walk(node.args):
-        if isinstance(one, ast.arg):
-            frame.names[one.arg] = PLAIN
+    frame.shadow(node)
     used(frame, node.body, value(frame, node.body))
     frame.restore(kept)
     return PLAIN

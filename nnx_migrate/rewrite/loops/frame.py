@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.loops.kinds import (
 from nnx_migrate.rewrite.loops.names import prefix_of
 from nnx_migrate.rewrite.loops.plan import Change, Line
 from nnx_migrate.rewrite.loops.program import Problem, Program, Summary
+from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Scope
 
 Branch: TypeAlias = tuple[dict[str, Kind], set[str], set[str]]
@@ -237,6 +238,10 @@ class Frame:
         return (
             own.given and own.owner == self.key and self.summary.origins.get(own.key) == {other.key}
         )
+
+    def shadow(self, function: ast.Lambda) -> None:
+        """The parameters of a lambda hold nothing of a flow while it is read."""
+        self.names |= dict.fromkeys(parameter_names(function), PLAIN)
 
     # ---- branches
 

@@ -23,7 +23,6 @@ from nnx_migrate.rewrite.loops.kinds import (
 from nnx_migrate.rewrite.loops.passing import pass_to
 from nnx_migrate.rewrite.loops.plan import Named, Signature, Without
 from nnx_migrate.rewrite.loops.shapes import width
-from nnx_migrate.source.walking import walk
 
 _SUMS = ("optax.global_norm", "optax.tree.norm")
 _MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map")
@@ -33,25 +32,27 @@ def _gradient_of(frame: Frame, node: ast.Call) -> Kind:
     symbol = frame.resolve(node.func)
     options = {one.arg: one.value for one in node.keywords}
     has_aux = options.get("has_aux", ast.Constant(False))
-    function: Kind | ast.Lambda = PLAIN
-    if len(node.args) == 1:
-        first = node.args[0]
-        is_here = isinstance(first, ast.Lambda) and runs_at_once(frame, first)
-        function = first if is_here and isinstance(first, ast.Lambda) else frame.value(frame, first)
+    function = _differentiated(frame, node)
     argnums = options.get("argnums", ast.Constant(0))
     is_plain = isinstance(has_aux, ast.Constant) and isinstance(argnums, ast.Constant)
-    is_known = isinstance(function, ast.Lambda) or (
-        isinstance(function, Function) and not function.compiled
-    )
-    if not is_known or not is_plain:
+    if function is None or not is_plain:
         return read_unknown(frame, node, symbol)
-    assert isinstance(function, ast.Lambda | Function)
     if set(options) - {"has_aux", "argnums"} or argnums.value != 0:  # type: ignore[attr-defined]
         return read_unknown(frame, node, symbol)
     with_value = symbol == "jax.value_and_grad"
     aux = bool(has_aux.value)  # type: ignore[attr-defined]
     frame.makers[id(node)] = node
     return Gradient(function, id(node), with_value, aux)
+
+
+def _differentiated(frame: Frame, node: ast.Call) -> Function | ast.Lambda | None:
+    match node.args:
+        case [ast.Lambda() as function] if runs_at_once(frame, function):
+            return function
+        case [one]:
+            kind = frame.value(frame, one)
+            return kind if isinstance(kind, Function) and not kind.compiled else None
+    return None
 
 
 def read_gradients(frame: Frame, node: ast.Call, gradient: Gradient) -> Kind:
@@ -93,9 +94,7 @@ def read_gradients(frame: Frame, node: ast.Call, gradient: Gradient) -> Kind:
 def _of_lambda(frame: Frame, node: ast.Call, function: ast.Lambda, first: Kind) -> Kind:
     """What a lambda gives whose first argument are parameters; it is read where it stands."""
     kept = frame.copy()
-    for one in walk(function.args):
-        if isinstance(one, ast.arg):
-            frame.names[one.arg] = PLAIN
+    frame.shadow(function)
     if isinstance(first, Params | Variables) and function.args.args:
         name = function.args.args[0].arg
         frame.names[name] = first

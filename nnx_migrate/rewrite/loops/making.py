@@ -82,4 +82,4 @@ def is_dropped(frame: Frame, call: ast.Call) -> bool:
     """Whether nothing of a call stays: what it makes or updates, other lines do."""
     if is_update(call):
         return True
-    return id(call) in {id(one) for _, one in frame.program.creates.get(frame.key, ())}
+    return any(one is call for _, one in frame.program.creates.get(frame.key, ()))

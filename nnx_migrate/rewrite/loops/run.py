@@ -131,11 +131,12 @@ def _problem(loops: _Loops, group: set[int], *, finished: bool, renamed: bool) -
         reason = unknown_state(program.project, module)
         if reason is not None:
             return Problem(path, create, reason)
-    for key in group & program.whole.keys():
-        for module in program.project.modules.values():
-            reason = statistics(program.project, module)
-            if reason is not None:
-                return Problem(*program.whole[key], reason)
+    whole = next((program.whole[key] for key in group & program.whole.keys()), None)
+    if whole is not None:
+        modules = program.project.modules.values()
+        reason = next(filter(None, (statistics(program.project, one) for one in modules)), None)
+        if reason is not None:
+            return Problem(*whole, reason)
     if renamed:
         for key in group & program.ordered.keys():
             return Problem(*program.ordered[key], "a sum over all parameters has another order")

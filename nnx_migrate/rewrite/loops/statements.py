@@ -171,15 +171,15 @@ def _assign_tuple(
         return
     places: list[Tree] = []
     values: list[Tree] = []
-    for one, value_, item in zip(targets, given.elts, kind.items, strict=True):
-        if is_special(item) and isinstance(value_, ast.Call) and is_dropped(frame, value_):
-            frame.problem(value_, "a state is made beside another value")
+    for one, source, item in zip(targets, given.elts, kind.items, strict=True):
+        if is_special(item) and isinstance(source, ast.Call) and is_dropped(frame, source):
+            frame.problem(source, "a state is made beside another value")
         parts = bind(frame, one, item) if is_special(item) else [one]
         if not is_special(item):
-            _hold(frame, one, value_, item)
-        if parts or isinstance(value_, ast.Call):
+            _hold(frame, one, source, item)
+        if parts or isinstance(source, ast.Call):
             places.append(parts[0] if len(parts) == 1 else tuple(parts))
-            values.append(value_)
+            values.append(source)
     if places == targets:
         return
     if () in places:

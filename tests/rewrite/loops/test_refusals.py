@@ -88,6 +88,13 @@ CASES = {
          "        new, loss = step(state, x, y)\n        jax.tree.map(show, [x])\n        state = new\n"),
         "state is read here, maybe after a later state was made of it",
     ),
+    "a function that sees an earlier state beside a lambda that has its name": (
+        LOOP,
+        ("        def show(a):\n            plain = lambda state: state\n"
+         "            return plain(a) + state.apply_fn({'params': state.params}, x)\n\n"
+         "        new, loss = step(state, x, y)\n        jax.tree.map(show, [x])\n        state = new\n"),
+        "state is read here, maybe after a later state was made of it",
+    ),
     "a generator that sees an earlier state": (
         LOOP,
         ("        shown = (a * state.apply_fn({'params': state.params}, x) for a in [1, 2])\n"

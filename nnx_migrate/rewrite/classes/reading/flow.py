@@ -18,8 +18,8 @@ from nnx_migrate.rewrite.classes.reading.changes import (
     open_change,
 )
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
-from nnx_migrate.source.bindings import bound_names, breaks, target_names
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.bindings import bound_names, breaks, paired, target_names
+from nnx_migrate.source.walking import each, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,23 +125,19 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
 def _parts(node: ast.stmt) -> Sequence[ast.stmt | ast.NamedExpr]:
     """``width, skip = self.width, x`` name by name, so that one does not hang on what the other reads."""
     match node:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
-            targets
-        ) == len(values):
-            pass
+        case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value):
+            pairs = [*paired(target, value)]
         case _:
             return [node]
-    names = {one.id for one in targets if isinstance(one, ast.Name)}
-    inside = [one for value in values for one in walk(value)]
-    reads = {one.id for one in inside if isinstance(one, ast.Name)}
+    names = {one.id for one, _ in pairs if isinstance(one, ast.Name)}
+    reads = {one.id for one in each(value, ast.Name)}
     # What a call does, it does in its statement.
-    is_plain = not any(isinstance(one, ast.Call | ast.NamedExpr | ast.Starred) for one in inside)
-    if len(names) != len(targets) or names & reads or not is_plain:
+    if len(names) != len(pairs) or names & reads or each(value, (ast.Call, ast.NamedExpr)):
         return [node]
     return [
-        ast.copy_location(ast.NamedExpr(target, value), node)
-        for target, value in zip(targets, values, strict=True)
-        if isinstance(target, ast.Name)
+        ast.copy_location(ast.NamedExpr(one, given), node)
+        for one, given in pairs
+        if isinstance(one, ast.Name)
     ]
 
 
