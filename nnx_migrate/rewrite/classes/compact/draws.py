@@ -47,20 +47,17 @@ def check_unseen_draws(
     Raises:
       Refused: at the first one that stands before a parameter.
     """
-    own = [_place(one.call) for one in builds(kept) if _starts_from_key(project, scope, one)]
-    helpers = [_end(one.call) for one in builds(kept) if _is_making_helper(cls, one)]
+    items, making = builds(kept), _methods_that_call(cls, "param")
+    own = [_place(one.call) for one in items if _starts_from_key(project, scope, one)]
+    helpers = [
+        _end(one.call) for one in items if one.is_in_scope and self_call(one.call, "self") in making
+    ]
     drawing = _methods_that_call(cls, "make_rng")
     for node in each(method, ast.Attribute):
         makes = helpers if node.attr == "make_rng" else [*own, *helpers]
         draws = is_self(node.value) and node.attr in {"make_rng", *drawing}
         if draws and any(_place(node) < one for one in makes):
             raise Refused(node, *_PERHAPS_DRAWN)
-
-
-def _is_making_helper(cls: ClassInfo, item: Item) -> bool:
-    """Whether an item is the call of a helper method that makes parameters."""
-    helper = self_call(item.call, "self") if item.is_in_scope else None
-    return helper in _methods_that_call(cls, "param")
 
 
 def _methods_that_call(cls: ClassInfo, word: str) -> frozenset[str]:
