@@ -172,7 +172,7 @@ def test_a_caller_that_cannot_tell_is_lazy() -> None:
 
 
 def test_a_class_that_is_called_by_default_and_otherwise_is_built_by_default() -> None:
-    body = "c = None\nfor part in self.parts:\n    x = part(x, c)\n    c = x\nreturn x"
+    body = "c = None\nfor part in self.parts:\n    x = part(x, c)\n    c = x\nreturn self.table(x)"
     lines = "".join(f"        {line}\n" for line in body.splitlines())
     parts = "[Head() for _ in range(self.count)]"
     text = CALLER.format(body=lines.rstrip(), parts=parts)

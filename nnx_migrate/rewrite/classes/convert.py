@@ -12,6 +12,7 @@ from nnx_migrate.edit.expressions import Expression, tree_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, TAKEN, without_keyword
 from nnx_migrate.model import ClassMap, Confidence
+from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
 from nnx_migrate.rewrite.classes.checks.conditional_reads import perhaps_read
@@ -33,14 +34,13 @@ from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, upd
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.stacking import check_late
 from nnx_migrate.rewrite.classes.checks.trees import check_trees
-from nnx_migrate.rewrite.classes.checks.unread import unread
+from nnx_migrate.rewrite.classes.checks.unread import check_unread
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.carry_helpers import counted_calls
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.late import made_always
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
-from nnx_migrate.rewrite.classes.compact.uncalled import check_uncalled
 from nnx_migrate.rewrite.classes.constructor import (
     Constructor,
     insert_header,
@@ -132,7 +132,6 @@ class _Conversion:
             )
         self._check_told(can_help=True)
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
-        check_uncalled(self.cls, self.sizes)
         self.sizes = relaxed(without_applied_only(self.cls, self.sizes))
         self.layout: Layout = layout_of(self.cls)
         self.helpers = helpers_of(self.project, self.cls, self.sizes, self.context)
@@ -157,6 +156,7 @@ class _Conversion:
         check_generic(self.project, self.cls)
         check_every_call(self.cls)
         attributes = self._setup_attributes()
+        check_captures(self.project, self.cls, attributes, self.items)
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
@@ -221,7 +221,7 @@ class _Conversion:
         setup = self.cls.methods.get("setup")
         if setup is not None:
             own = attributes_of(self.cls, setup, self.items)
-            self.remarks.review += unread(self.project, self.cls, own, self.items)
+            check_unread(self.project, self.cls, own, self.items)
             optional = optional_sizes(self.sizes)
             self.remarks.review += perhaps_read(self.cls, own, self.items, optional)
             found += own

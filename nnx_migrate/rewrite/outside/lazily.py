@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decora
 from nnx_migrate.rewrite.outside.annotations.at_place import reader_of
 from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
+from nnx_migrate.rewrite.outside.closures import reads_module
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unknown
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
@@ -236,6 +237,8 @@ class _Walk:
                 self._held(value, place.scope, (cls.name, name))
             elif name not in PLACEMENT:
                 self._plain(value, place.scope, name)
+                if reads_module(self.project, self.places, value):
+                    raise Unknown(f"the field {name} is given a function of the module around it")
         self.draft.checked |= {id(one) for one in parent.keywords}
 
     def _unchanged(self, place: Place, node: ast.expr) -> None:

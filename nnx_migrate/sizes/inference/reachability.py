@@ -217,8 +217,8 @@ def _never_reached(
 ) -> str | None:
     """What becomes of a submodule that the initial call does not reach: Linen makes it no variables.
 
-    One that nothing is seen to call is built all the same, and noted, unless it needs a size. One
-    that another method always reaches may be what the class's builders all call.
+    One that nothing is seen to call is built all the same if it needs no size: a list of unknown
+    length may hold it. One that another method always reaches may be what the class's builders all call.
     """
     assert module.call is not None
     methods = frozenset(use.entry for use in uses if not use.conditions)
@@ -226,18 +226,15 @@ def _never_reached(
         analysis.elsewhere.append(Elsewhere(module.call, methods))
     elif uses:
         analysis.interpreter.refuse(module.call, ELSEWHERE)
-    else:
-        note_unseen(analysis, module, sizes)
+    elif {text.partition("[")[0] for text in sizes.values()} & analysis.opaque.keys():
+        note_unseen(analysis, module)
     return None
 
 
-def note_unseen(
-    analysis: ClassAnalysis, module: Submodule | Instance, sizes: Mapping[str, str]
-) -> None:
-    """Note a submodule that nothing is seen to call, if it needs a size that nobody knows."""
+def note_unseen(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
+    """Note a submodule that nothing is seen to call: Linen makes it no variables."""
     assert module.call is not None
-    asked = {text.partition("[")[0] for text in sizes.values()} & analysis.opaque.keys()
-    if asked and id(module.call) not in analysis.interpreter.applied:
+    if makes_variables(analysis, module) and id(module.call) not in analysis.interpreter.applied:
         analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
 
 

@@ -119,8 +119,8 @@ def _reached(
     assert module.call is not None
     if is_in_setup(analysis, module.call):
         return reached_in_setup(analysis, module, uses, sizes)
-    if not uses and isinstance(module, Instance):
-        note_unseen(analysis, module, sizes)
+    if not uses:
+        note_unseen(analysis, module)
     return reached(uses)
 
 

@@ -177,17 +177,21 @@ class M(nn.Module):
     assert "Linen may name it 'Dense_0'" in found.reason
 
 
-def test_a_property_that_would_read_a_local_of_setup_is_refused() -> None:
+def test_an_attribute_that_holds_one_submodule_here_and_some_of_a_list_there_is_refused() -> None:
     found = refusal(
         """\
         class M(nn.Module):
+          tied: bool
+
           def setup(self):
-            self.a = nn.Dense(6)
-            c = self.a
-            self.c = c
+            self.layers = [nn.Dense(6)]
+            if self.tied:
+              self.c = self.layers[0]
+            else:
+              self.c = nn.Dense(6)
 
           def __call__(self, x):
-            return self.c(self.a(x))
+            return self.c(self.layers[0](x))
         """
     )
-    assert "'c'" in found.reason
+    assert "self.c holds a submodule of its own here" in found.reason

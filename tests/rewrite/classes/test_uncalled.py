@@ -74,12 +74,13 @@ def test_a_cell_that_is_built_for_its_carry_counts_and_is_not_built(body: str) -
     ],
 )
 def test_a_layer_that_is_only_asked_is_refused(body: str) -> None:
-    assert "it is never called" in refusal(CELL.format(body=body)).reason
+    assert "no call seen here reaches it" in refusal(CELL.format(body=body)).reason
 
 
-def test_a_layer_whose_call_is_handed_on_is_called() -> None:
-    body = "dense = nn.Dense(4)\n    x = jax.checkpoint(dense.__call__)(x)"
-    assert "it is never called" not in converted(CELL.format(body=body))
+@pytest.mark.parametrize("handed", ["jax.checkpoint(dense.__call__)(x)", "twice(dense, x)"])
+def test_a_layer_that_is_handed_on_and_may_be_called_is_refused(handed: str) -> None:
+    body = f"dense = nn.Dense(4)\n    x = {handed}"
+    assert "no call seen here reaches it" in refusal(CELL.format(body=body)).reason
 
 
 def test_a_cell_for_a_carry_among_cells_without_numbers_is_refused() -> None:
@@ -128,7 +129,7 @@ def test_a_helper_that_builds_a_cell_where_its_number_is_not_known_is_refused(
 
 def test_a_cell_whose_arguments_change_before_it_is_asked_is_refused() -> None:
     body = f"n = 4\n    cell = nn.LSTMCell(n)\n    n = 5\n    x = cell.{CARRY}[n - 5]"
-    assert "it is never called" in refusal(CELL.format(body=body)).reason
+    assert "no call seen here reaches it" in refusal(CELL.format(body=body)).reason
 
 
 # Without the size of the first part the counter of ``__init__`` would give the second its number.
@@ -202,8 +203,8 @@ class M(nn.Module):
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("return Part()(x)", "it is never called"),
-        ("return x * part.name.count('a')", "it is never called"),
+        ("return Part()(x)", "no call seen here reaches it"),
+        ("return x * part.name.count('a')", "part.name has no NNX counterpart"),
         (
             "parts = [part]\n    parts.append(nn.LayerNorm())\n    return parts[-1](x)",
             "no call seen here reaches it",
@@ -215,5 +216,46 @@ def test_a_module_that_is_never_called_is_refused(body: str, reason: str) -> Non
 
 
 def test_a_module_of_a_list_that_is_called_is_built() -> None:
-    body = "parts = [nn.LayerNorm()]\n    parts.append(part)\n    return parts[-1](x)"
+    body = "parts = [nn.LayerNorm(), part]\n    return parts[-1](parts[0](x))"
     assert "self.Part_0 = Part(in_features" in converted(UNCALLED.format(body=body))
+
+
+# Without sizes nothing else stands in the way of building them.
+SIZELESS = """\
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+
+class Alpha(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.PReLU()(x)
+
+
+class M(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        {body}
+
+
+def main():
+    model, x = M(), jnp.ones((2, 4))
+    variables = model.init(jax.random.key(0), x)
+    print(jax.tree.map(jnp.shape, variables))
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "first = {0}\n        layers = [first]\n        layers.append(nn.LayerNorm())\n        return layers[-1](x)",
+        "layers = [{0}, nn.LayerNorm()]\n        layers.pop(0)\n        return layers[0](x)",
+        "first, second = {0}, nn.LayerNorm()\n        for one in (second,):\n            x = one(x)\n        return x",
+        "named = dict(a={0}, b=nn.LayerNorm())\n        return named['b'](x)",
+    ],
+)
+@pytest.mark.parametrize("built", ["Alpha()", "nn.PReLU()", "nn.Embed(4, 4)"])
+def test_what_a_list_holds_and_nothing_calls_has_no_parameters(body: str, built: str) -> None:
+    source = SIZELESS.format(body=body.format(built))
+    assert printed_alike(source) == {"m.Alpha": "explicit", "m.M": "lazy"}

@@ -107,13 +107,22 @@ def _automatic_stem(name: str) -> str:
 def check_stored(attributes: Iterable[Attribute]) -> None:
     """Refuse a variable or submodule of ``setup`` whose own name is another attribute's.
 
-    ``self.w = self.param("k", ...)`` is stored as ``k``; so is ``self.k = 3``.
+    ``self.w = self.param("k", ...)`` is stored as ``k``; so is ``self.k = 3``. A list of submodules is read
+    by a property, whose name no submodule can have.
 
     Raises:
       Refused: at the one that has two names.
     """
     known = list(attributes)
+    structures = {one.name for one in known if one.kind is Kind.STRUCTURE}
     for one in known:
+        if one.kind is Kind.SUBMODULE and one.name in structures:
+            raise Refused(
+                one.value,
+                f"self.{one.name} holds a submodule of its own here and others elsewhere",
+                "give each an attribute",
+                "names",
+            )
         if one.stored is None:
             continue
         for other in known:

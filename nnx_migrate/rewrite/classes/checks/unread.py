@@ -1,4 +1,4 @@
-"""Submodules of ``setup`` that no code of the project reads: Linen's ``init`` gives them no parameters."""
+"""Submodules of ``setup`` that no method reads: Linen's ``init`` gives them no parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from nnx_migrate.rewrite.classes.checks.reviews import Note
+from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.sizes.expressions.subscripts import key_text
@@ -14,29 +14,43 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
-_UNREAD = (
-    "no code of the project reads {}: Linen's init makes no parameters for a submodule that is never"
-    " called, the NNX module has them"
-)
+RULE = "setup"
 
 
-def unread(
+def check_unread(
     project: Project, cls: ClassInfo, attributes: Sequence[Attribute], items: Mapping[int, Item]
-) -> Iterator[Note]:
-    """The attributes, and items of lists and dicts in them, that hold such submodules."""
-    same = [one.name for one in attributes]
+) -> None:
+    """Refuse such a submodule, also as an item of a list or dict of an attribute.
+
+    Raises:
+      Refused: the NNX module would have parameters that Linen's does not.
+    """
+    for value, what in _unread(project, cls, attributes, items):
+        raise Refused(
+            value,
+            f"no method reads {what}: Linen's init makes no parameters for a submodule"
+            " that is never called",
+            "remove it",
+            RULE,
+        )
+
+
+def _unread(
+    project: Project, cls: ClassInfo, attributes: Sequence[Attribute], items: Mapping[int, Item]
+) -> Iterator[tuple[ast.expr, str]]:
+    names = [one.name for one in attributes]
     for one in attributes:
         shared = sum(other.value is one.value for other in attributes) > 1
-        if shared or same.count(one.name) > 1 or not _builds(one.value, items):
+        if shared or names.count(one.name) > 1 or not _builds(one.value, items):
             continue
         reads = _reads(project, cls, one.name)
         if not reads:
-            yield one.value, _UNREAD.format(f"self.{one.name}")
+            yield one.value, f"self.{one.name}"
             continue
-        for key, value in _entries(one.value):
-            keys = {_key(read) for read in reads}
-            if _builds(value, items) and None not in keys and key not in keys:
-                yield value, _UNREAD.format(f"self.{one.name}[{key}]")
+        for keys, value in _entries(one.value):
+            read_keys = {_key(read) for read in reads}
+            if _builds(value, items) and read_keys.isdisjoint({None, *keys}):
+                yield value, f"self.{one.name}[{keys[0]}]"
 
 
 def _builds(value: ast.expr, items: Mapping[int, Item]) -> bool:
@@ -47,12 +61,14 @@ def _builds(value: ast.expr, items: Mapping[int, Item]) -> bool:
 
 
 def _reads(project: Project, cls: ClassInfo, name: str) -> list[ast.AST]:
-    """What stands around every read of an attribute of this name, and every mention in a string."""
-    own = list(_reads_in(cls.node, name))
-    if any(_key(one) is None for one in own):
-        return own
-    rest = [one.tree for one in project.modules.values() if name in one.text]
-    return [found for tree in rest for found in _reads_in(tree, name)]
+    """What stands around every read of the attribute in the class's family, or mention in a string.
+
+    A module that another class reads (``self.encoder.embed``) may be called there in one program and
+    not in the next.
+    """
+    family = {id(one.node): one.node for one in cls.mro}
+    family |= {id(one.node): one.node for one in project.linen.values() if cls in one.mro}
+    return [read for node in family.values() for read in _reads_in(node, name)]
 
 
 def _reads_in(tree: ast.AST, name: str) -> list[ast.AST]:
@@ -80,15 +96,22 @@ def _all_reads(tree: ast.AST) -> tuple[dict[str, list[ast.AST]], list[ast.AST]]:
 
 def _key(read: ast.AST) -> str | None:
     """The item of a list or dict that is read, where that is written out."""
-    return key_text(read.slice) if isinstance(read, ast.Subscript) else None
+    match read:
+        case ast.Subscript(slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(key)))):
+            return str(-key)
+        case ast.Subscript(slice=key):
+            return key_text(key)
+    return None
 
 
-def _entries(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+def _entries(value: ast.expr) -> Iterator[tuple[tuple[str, ...], ast.expr]]:
+    """The items of a list or dict, each with its keys: ("1", "-1") for the last of two."""
     match value:
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             if not any(isinstance(one, ast.Starred) for one in parts):
-                yield from ((str(index), one) for index, one in enumerate(parts))
+                for index, one in enumerate(parts):
+                    yield (str(index), str(index - len(parts))), one
         case ast.Dict(keys=keys, values=values):
             texts = [key_text(one) for one in keys]
             if None not in texts:
-                yield from zip((one or "" for one in texts), values, strict=True)
+                yield from (((text or "",), one) for text, one in zip(texts, values, strict=True))

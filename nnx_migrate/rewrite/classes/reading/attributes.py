@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains
+from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 RULE = "setup"
+_TWO_NAMES = "submodules that an attribute holds get second names here"
 
 
 class Kind(StrEnum):
@@ -39,26 +42,18 @@ class Attribute:
     stored: str | None = None  # attribute that really holds it, where Linen's path differs
 
 
+MODULES = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.ALIAS)
+CONTAINERS = frozenset(
+    {"list", "tuple", "dict", "reversed", "zip", "enumerate", "sorted", "filter", "iter", "next"}
+)  # builtins that hold what they are given
+
+
 def setup_attributes(
     cls: ClassInfo, method: ast.FunctionDef, items: Mapping[int, Item]
 ) -> list[Attribute]:
     """Assignments to attributes in ``method``, in source order."""
-    receiver = receiver_of(method)
-    held: dict[str, Kind] = {}
-    found: list[Attribute] = []
-    local: dict[str, Kind] = {}
-    for statement in statements(method.body):
-        for target, value in _assignments(statement):
-            kind, stored = _kind(value, items, held, local, receiver)
-            match target:
-                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
-                    held[attr] = kind
-                    stored = None if stored == attr else stored
-                    found.append(Attribute(attr, kind, statement, target, value, stored))
-                case ast.Name(id=name):
-                    local[name] = _stronger(local.get(name), kind)
-        _note_mutation(statement, items, local)
-    return found
+    reading = _Reading(items, receiver_of(method))
+    return [found for statement in statements(method.body) for found in reading.read(statement)]
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -67,8 +62,8 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        for field in ("body", "orelse", "finalbody"):
-            yield from statements(getattr(statement, field, []))
+        for block in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(statement, block, []))
         for part in (*getattr(statement, "handlers", []), *getattr(statement, "cases", [])):
             yield from statements(part.body)
 
@@ -91,83 +86,134 @@ def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, value
 
 
-def _note_mutation(statement: ast.stmt, items: Mapping[int, Item], local: dict[str, Kind]) -> None:
-    """``layers.append(nn.Dense(3))`` makes ``layers`` a structure; so does ``d[k] = ...``."""
-    match statement:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args)):
-            if any(_holds(one, items, local) for one in args):
-                local[name] = Kind.STRUCTURE
-        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
-            if _holds(value, items, local):
-                local[name] = Kind.STRUCTURE
-        case ast.AugAssign(target=ast.Name(id=name), value=value):
-            if _holds(value, items, local):
-                local[name] = Kind.STRUCTURE
+@dataclass
+class _Reading:
+    """What attributes and local names of one ``setup`` hold so far.
 
+    Attributes:
+      held: attribute -> what it holds.
+      local: local name -> what it holds that no attribute holds yet.
+      second: local names of what attributes hold: ``first`` after ``first = self.layers[0]``.
+    """
 
-def _holds(node: ast.expr, items: Mapping[int, Item], local: Mapping[str, Kind]) -> bool:
-    if isinstance(node, ast.Name) and local.get(node.id, Kind.PLAIN) is not Kind.PLAIN:
-        return True
-    return contains(node, items)
+    items: Mapping[int, Item]
+    receiver: str
+    held: dict[str, Kind] = field(default_factory=dict)
+    local: dict[str, Kind] = field(default_factory=dict)
+    second: set[str] = field(default_factory=set)
+
+    def read(self, statement: ast.stmt) -> Iterator[Attribute]:
+        """The attributes that a statement assigns."""
+        for target, value in _assignments(statement):
+            kind, stored = self._kind(value)
+            match target:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
+                    self.held[attr] = kind
+                    stored = None if stored == attr else stored
+                    yield Attribute(attr, kind, statement, target, value, stored)
+                case ast.Name(id=name):
+                    self.local[name] = _stronger(self.local.get(name), kind)
+            self._note_second_names(target, value)
+        if isinstance(statement, ast.For):
+            self._note_second_names(statement.target, statement.iter)
+        self._note_mutation(statement)
+
+    def _note_second_names(self, target: ast.expr, value: ast.expr) -> None:
+        if not self._is_held(value):
+            return
+        self.second |= set(target_names(target))
+        if isinstance(target, ast.Tuple | ast.List) and any(map(self._is_own, walk(target))):
+            raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
+
+    def _note_mutation(self, statement: ast.stmt) -> None:
+        """``layers.append(nn.Dense(3))`` makes ``layers`` a structure; so does ``d[k] = ...``."""
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args)):
+                if any(map(self._holds, args)):
+                    self.local[name] = Kind.STRUCTURE
+            case (
+                ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value)
+                | ast.AugAssign(target=ast.Name(id=name), value=value)
+            ):
+                if self._holds(value):
+                    self.local[name] = Kind.STRUCTURE
+
+    def _holds(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name) and self.local.get(node.id, Kind.PLAIN) is not Kind.PLAIN:
+            return True
+        return contains(node, self.items) or self._is_held(node)
+
+    def _is_own(self, node: ast.AST) -> bool:
+        """Whether it is ``self.<attribute>``."""
+        match node:
+            case ast.Attribute(value=ast.Name(id=name)):
+                return name == self.receiver
+        return False
+
+    def _is_held(self, node: ast.AST) -> bool:
+        """Whether it is a submodule that an attribute holds, or a part or a container of such."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.second
+            case ast.Attribute(attr=attr) if self._is_own(node):
+                return self.held.get(attr) in MODULES
+            case (
+                ast.Subscript(value=inner)
+                | ast.Starred(value=inner)
+                | ast.NamedExpr(value=inner)
+                | ast.comprehension(iter=inner)
+                | ast.Call(func=ast.Attribute(value=inner, attr="items" | "values"))
+            ):
+                return self._is_held(inner)
+            case ast.IfExp(body=left, orelse=right) | ast.BinOp(left=left, right=right):
+                return self._is_held(left) or self._is_held(right)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
+                return any(map(self._is_held, parts))
+            case ast.Dict(values=parts):
+                return any(map(self._is_held, parts))
+            case ast.Call(func=ast.Name(id=name), args=parts) if name in CONTAINERS:
+                return any(map(self._is_held, parts))
+        return isinstance(node, COMPREHENSIONS) and any(map(self._is_held, node.generators))
+
+    def _kind(self, value: ast.expr, *, computed: bool = False) -> tuple[Kind, str | None]:
+        """Kind of a value, and its literal name; ``computed`` allows names that are not literal."""
+        item = self.items.get(id(value))
+        if item is not None:
+            return _item_kind(item, computed=computed)
+        match value:
+            case ast.Name(id=name) if name not in self.second:
+                return self.local.get(name, Kind.PLAIN), None
+            case ast.Attribute(attr=attr) if self._is_own(value):
+                known = self.held.get(attr)
+                return (Kind.ALIAS if known and known is not Kind.PLAIN else Kind.PLAIN), None
+            case ast.IfExp(body=body, orelse=orelse):
+                first, second = self._kind(body)[0], self._kind(orelse)[0]
+                if Kind.SUBMODULE in (first, second) and self._is_held(value):
+                    raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
+                return (first if first is not Kind.PLAIN else second), None
+            case ast.List() | ast.Tuple() | ast.Dict():
+                inside = any(map(self._is_module, ast.iter_child_nodes(value)))
+                return (Kind.STRUCTURE if inside else Kind.PLAIN), None
+            case ast.BinOp(left=left, right=right):
+                kinds = {self._kind(one, computed=True)[0] for one in (left, right)}
+                is_list = Kind.STRUCTURE in kinds or self._is_held(value)
+                return (Kind.STRUCTURE if is_list else Kind.PLAIN), None
+            case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
+                return self._kind(inner)
+        if isinstance(value, COMPREHENSIONS) and contains(value, self.items):
+            return Kind.STRUCTURE, None
+        if self._is_held(value):
+            return Kind.STRUCTURE, None
+        return (Kind.SUBMODULE if contains(value, self.items) else Kind.PLAIN), None
+
+    def _is_module(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.expr) and (self._kind(node, computed=True)[0] is not Kind.PLAIN)
 
 
 def _stronger(first: Kind | None, second: Kind) -> Kind:
     if first is Kind.STRUCTURE:
         return first
     return second
-
-
-def _kind(
-    value: ast.expr,
-    items: Mapping[int, Item],
-    held: Mapping[str, Kind],
-    local: Mapping[str, Kind],
-    receiver: str,
-    *,
-    computed: bool = False,
-) -> tuple[Kind, str | None]:
-    """Kind of a value, and its literal name; ``computed`` allows names that are not literal."""
-    item = items.get(id(value))
-    if item is not None:
-        return _item_kind(item, computed=computed)
-    match value:
-        case ast.Name(id=name):
-            return local.get(name, Kind.PLAIN), None
-        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
-            known = held.get(attr)
-            return (Kind.ALIAS if known and known is not Kind.PLAIN else Kind.PLAIN), None
-        case ast.IfExp(body=body, orelse=orelse):
-            first, _ = _kind(body, items, held, local, receiver)
-            second, _ = _kind(orelse, items, held, local, receiver)
-            return (first if first is not Kind.PLAIN else second), None
-        case ast.List() | ast.Tuple() | ast.Dict():
-            inside = any(
-                _is_module(one, items, held, local, receiver) for one in ast.iter_child_nodes(value)
-            )
-            return (Kind.STRUCTURE if inside else Kind.PLAIN), None
-        case ast.BinOp(left=left, right=right):
-            kinds = {
-                _kind(one, items, held, local, receiver, computed=True)[0] for one in (left, right)
-            }
-            return (Kind.STRUCTURE if Kind.STRUCTURE in kinds else Kind.PLAIN), None
-        case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
-            kind, _ = _kind(inner, items, held, local, receiver)
-            return kind, None
-    if isinstance(value, COMPREHENSIONS) and contains(value, items):
-        return Kind.STRUCTURE, None
-    return (Kind.SUBMODULE if contains(value, items) else Kind.PLAIN), None
-
-
-def _is_module(
-    node: ast.AST,
-    items: Mapping[int, Item],
-    held: Mapping[str, Kind],
-    local: Mapping[str, Kind],
-    receiver: str,
-) -> bool:
-    return isinstance(node, ast.expr) and (
-        _kind(node, items, held, local, receiver, computed=True)[0] is not Kind.PLAIN
-    )
 
 
 def _item_kind(item: Item, *, computed: bool) -> tuple[Kind, str | None]:

@@ -12,10 +12,12 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
-from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, free_names
 from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.walking import each, walk
+
+_CONTAINERS = (ast.List, ast.Tuple, ast.Dict, *COMPREHENSIONS)
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int,
 
     An element is named after the length of its list when it is appended. One that is bound to a
     local first counts when nothing is appended between. What stands inside it has the same text:
-    its sizes are looked up under the name of the element.
+    its sizes are looked up under the name of the element. A list that is appended has no such name.
     """
     lists = {
         one.value.id: one.name
@@ -130,7 +132,7 @@ def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int,
                 )
             ):
                 values = held.get(value.id, []) if isinstance(value, ast.Name) else [value]
-                if name in lists:
+                if name in lists and not any(isinstance(one, _CONTAINERS) for one in values):
                     text = f'f"{lists[name]}_{{len({name})}}"'
                     names |= {id(node): text for one in values for node in walk(one)}
                 held = {}
