@@ -16,6 +16,7 @@ from benchmarks.generated.kinds.fields import configs, functions, sizes
 from benchmarks.generated.kinds.layers import normalised, plain, recurrent
 from benchmarks.generated.kinds.lifts import lifted
 from benchmarks.generated.kinds.loops import loops
+from benchmarks.generated.kinds.references import references
 from benchmarks.generated.kinds.rng import dropouts, keys
 from benchmarks.generated.kinds.sharing import holding, uses
 from benchmarks.generated.kinds.state import sown, variables
@@ -27,7 +28,7 @@ Kind = Callable[[str, str, Sequence[Written]], list[Piece]]
 KINDS: tuple[Kind, ...] = (
     plain, sizes, functions, configs, placed, gathered, holding, dropouts, normalised, variables,
     uses, uses, uses, lifted, sown, keys, annotated, transformed, recurrent, codebooks, loops, tables,
-    held,
+    held, references,
 )  # fmt: skip
 DECORATORS = ("", "", "", "@nn.remat", "@nn.jit", "@partial(nn.remat, prevent_cse=False)", "@jax.named_scope('call')")  # fmt: skip
 _REQUIRED = ("inner=nn.Dense(4)", "inner=nn.LayerNorm()", "inner=nn.Sequential([nn.Dense(4), nn.relu])")  # fmt: skip
