@@ -238,7 +238,7 @@ class _Walk:
             elif name not in PLACEMENT:
                 self._plain(value, place.scope, name)
                 if reads_module(self.project, self.places, value):
-                    raise Unknown(f"the field {name} is given a function of the module around it")
+                    raise Unknown(f"the field {name} is given what refers to the module around it")
         self.draft.checked |= {id(one) for one in parent.keywords}
 
     def _unchanged(self, place: Place, node: ast.expr) -> None:

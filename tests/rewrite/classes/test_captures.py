@@ -128,3 +128,17 @@ def test_a_submodule_that_is_given_another_function_is_built_once(given: str) ->
 def test_a_compact_sequential_is_built_in_each_call() -> None:
     found = forms(COMPACT.format(result="nn.Sequential([nn.Dense(4), lambda y: y * w])(x)"))
     assert found["m.M"] == "explicit"
+
+
+HELD = """\
+@nn.compact
+    def __call__(self, x):
+        enc = nn.PReLU()
+        unread = nn.PReLU()
+        return Child(enc)(x)
+"""
+
+
+def test_a_submodule_of_a_lazy_module_is_given_in_each_call() -> None:
+    found = forms(HELD)
+    assert (found["m.Child"], found["m.M"]) == ("lazy", "lazy")
