@@ -148,6 +148,7 @@ class Repeated(Value):
     origin: ast.AST | None = None
     last: dict[str, Expr] = field(default_factory=dict, compare=False)
     reordered: bool = False  # not in the order of the loop that made it
+    is_numbered: bool = True  # False: only some rounds made an item, nobody knows which
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
-from nnx_migrate.rewrite.classes.checks.conditional_reads import perhaps_read
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
@@ -222,8 +221,6 @@ class _Conversion:
         if setup is not None:
             own = attributes_of(self.cls, setup, self.items)
             check_unread(self.project, self.cls, own, self.items)
-            optional = optional_sizes(self.sizes)
-            self.remarks.review += perhaps_read(self.cls, own, self.items, optional)
             found += own
         check_stored(found)
         return found

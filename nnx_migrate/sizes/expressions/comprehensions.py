@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import Extended, Repeated, Sequence, Unknown, Value, join
+from nnx_migrate.sizes.expressions.list_parts import check_filter
 from nnx_migrate.sizes.frames import Frame, Loop
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ def _item(
             if not isinstance(answer, bool):
                 filters.enter_context(interpreter.under(answer))
         value = interpreter.evaluate(node.elt, frame)
-    return (True if set(answers) <= {True} else None), value
+    if set(answers) <= {True}:
+        return True, value
+    check_filter(interpreter, node, value)
+    return None, value
 
 
 def _kept(items: list[tuple[bool | None, Value]], node: ast.expr) -> Value:

@@ -45,9 +45,7 @@ def check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
         ) == -1 and _are_met(interpreter, node, -1):
             return
         case ast.Slice():
-            interpreter.refuse(
-                node, "a part of a list of submodules: the others may have no parameters in Linen"
-            )
+            interpreter.refuse(node, _PART)
         case _ if number is not None and _is_only_read(interpreter, node):
             interpreter.refuse(
                 node,
@@ -56,6 +54,12 @@ def check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
             )
         case _ if number is not None and not _reads_rest(interpreter, node):
             interpreter.ask(node, ONE_OF_SEVERAL)
+
+
+def check_filter(interpreter: Interpreter, node: ast.expr, item: Value) -> None:
+    """A part of a list of submodules that a test in a comprehension picks: ``[b for b in bs if test]``."""
+    if isinstance(item, Submodule | Instance) and all(one is not item.call for one in walk(node)):
+        interpreter.refuse(node, _PART)
 
 
 def check_part_elsewhere(
@@ -178,4 +182,5 @@ def check_met(interpreter: Interpreter, module: Submodule | Instance) -> None:
         interpreter.ask(index, f"{_SOME}: what no call reaches is built as well")
 
 
+_PART = "a part of a list of submodules: the others may have no parameters in Linen"
 _SOME = "this index may not meet each submodule of the list"

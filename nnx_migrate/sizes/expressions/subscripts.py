@@ -108,6 +108,8 @@ def item_of(
             return item_of(interpreter, rest, key, index, frame)
         case Repeated() if isinstance(index, ast.Slice):
             return replace(base, length=None, reordered=base.reordered or index.step is not None)
+        case Repeated(is_numbered=False):
+            return Unknown("an item of a list that only some rounds fill")
         case Repeated(item=item):
             if interpreter.loops and base.origin is not None:
                 loop = interpreter.loops[-1]

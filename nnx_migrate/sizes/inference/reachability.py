@@ -13,6 +13,7 @@ from nnx_migrate.abstract.values import Instance, Submodule, Use
 from nnx_migrate.sizes.expressions.conditions import HAS
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.module_arguments import makes_variables
+from nnx_migrate.sizes.inference.paired_rounds import is_read_as_filled
 from nnx_migrate.sizes.inference.places import place_of
 from nnx_migrate.sizes.initial_call import is_constructible
 from nnx_migrate.sizes.result import Elsewhere, Untold
@@ -123,7 +124,7 @@ def reached_in_setup(
     if not makes_variables(analysis, module):
         return None
     if not any(use.primary for use in uses):
-        return _never_reached(analysis, module, uses, sizes)
+        return _never_reached(analysis, module, uses)
     paths = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
     sized = set(map(ex.parameter_of, paths))
     if not _agree_on_rounds(analysis, module, uses):
@@ -213,12 +214,10 @@ def _never_reached(
     analysis: ClassAnalysis,
     module: Submodule | Instance,
     uses: list[Use],
-    sizes: Mapping[str, str],
 ) -> str | None:
     """What becomes of a submodule that the initial call does not reach: Linen makes it no variables.
 
-    One that nothing is seen to call is built all the same if it needs no size: a list of unknown
-    length may hold it. One that another method always reaches may be what the class's builders all call.
+    One that another method always reaches may be what the class's builders all call.
     """
     assert module.call is not None
     methods = frozenset(use.entry for use in uses if not use.conditions)
@@ -226,7 +225,7 @@ def _never_reached(
         analysis.elsewhere.append(Elsewhere(module.call, methods))
     elif uses:
         analysis.interpreter.refuse(module.call, ELSEWHERE)
-    elif {text.partition("[")[0] for text in sizes.values()} & analysis.opaque.keys():
+    elif not is_read_as_filled(analysis.root.info, module.call):
         note_unseen(analysis, module)
     return None
 

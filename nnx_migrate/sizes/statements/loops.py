@@ -167,6 +167,9 @@ def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:
             elif added and _appends_always(loop.node, name):
                 each = Repeated(Sequence(added), None, loop.node, dict(loop.last))
                 frame.env[name] = joined_lists(before, ListRounds(each))
+            elif len(added) == 1 and isinstance(added[0], Perhaps):
+                some = Repeated(added[0].item, is_numbered=False)
+                frame.env[name] = Extended(before.items, some) if before.items else some
             elif added:
                 frame.env[name] = Unknown("a list that a loop extends")
 

@@ -107,7 +107,7 @@ def forgotten(value: Value, names: set[str]) -> Value:
         case Sequence() if type(value) is Sequence:
             return Sequence(tuple(forgotten(one, names) for one in value.items), value.is_list)
         case Repeated(item=item):
-            return Repeated(forgotten(item, names), value.length, value.origin, value.last)
+            return replace(value, item=forgotten(item, names))
         case Extended(first=first, rest=rest):
             last = forgotten(rest, names)
             firsts = tuple(forgotten(one, names) for one in first)
