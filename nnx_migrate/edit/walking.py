@@ -84,7 +84,9 @@ def comments_in(node: Any) -> list[str]:
         kind = type(one)
         if kind is cst.Comment:
             found.append(one.value)
-        elif kind is not cst.Name and kind is not cst.SimpleWhitespace:
+        elif kind is cst.Name:
+            todo += reversed((*one.lpar, *one.rpar))  # (  # a comment, then the name
+        elif kind is not cst.SimpleWhitespace:
             todo += reversed(children(one))
     return found
 

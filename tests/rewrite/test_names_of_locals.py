@@ -83,3 +83,17 @@ def test_a_global_that_is_called_rngs_is_not_hidden() -> None:
     program = f"rngs = 4\n{compact('return nn.Dense(rngs)(x)')}"
     assert lazy(program, "Model") == "its code uses the name 'rngs'"
     same_in_auto(program + MODEL, "model()", X)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "rngs = nn.Dense\nreturn rngs(4)(x)\n",
+        "rngs = 4\nreturn nn.Dense(rngs)(x)\n",
+        "rngs = dict(use_bias=False)\nreturn nn.Dense(4, **rngs)(x)\n",
+    ],
+)
+def test_a_local_that_is_called_rngs_and_builds_keeps_the_class_lazy(body: str) -> None:
+    program = compact(body)
+    assert lazy(program, "Model") == "its code uses the name 'rngs'"
+    same_in_auto(program + MODEL, "model()", X)

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.comments.keeping import comments
 from tests.rewrite.projects import explicit_source
 
-HEAD = "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n"
+HEAD = "from typing import Callable\nimport flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n"
 
 
 def rewritten(body: str) -> str:
@@ -114,9 +114,25 @@ class Model(nn.Module):
         return nn.LayerNorm(  # 6
         )(x)
 """
+NAMES = """\
+class Model(nn.Module):
+    act: Callable = (  # 1
+        nn.relu
+    )
+    wide: bool = (  # 3
+        True
+    )
+
+    @nn.compact
+    def __call__(self, x):
+        x = self.act(nn.Dense(4)(x))
+        return (  # 2
+            x
+        )
+"""
 
 
-@pytest.mark.parametrize("body", [PARAM, LAMBDA, STREAM, LIST, NAMED])
+@pytest.mark.parametrize("body", [PARAM, LAMBDA, STREAM, LIST, NAMED, NAMES])
 def test_every_comment_is_there_once(body: str) -> None:
     code = rewritten(body)
     assert comments(code) == comments(body)

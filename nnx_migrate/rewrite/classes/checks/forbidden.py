@@ -61,6 +61,9 @@ def check_methods(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -
     for one in cls.fields:
         if one.name in _TAKEN:
             raise Refused(cls.node, f"a field is named '{one.name}'", "rename the field", "fields")
+    for item in items.values():
+        if any(one.id == "rngs" for one in each(item.call, ast.Name)):
+            raise Refused(item.call, "its code uses the name 'rngs'", "rename it", "names")
     for method in cls.methods.values():
         if _builds_itself(project, cls, method):
             reason = f"its class method {method.name} builds it"
