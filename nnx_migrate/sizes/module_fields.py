@@ -1,42 +1,60 @@
-"""Fields that some constructor call of the project gives a module: they hold no mere activation."""
+"""What constructor calls of the project give fields: modules, or functions, that are no mere activation."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment
-from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
+
+Field = tuple[str, str]  # a class and its field
 
 
 @lru_cache(maxsize=2)  # every analysis of a project asks
-def fields_with_modules(project: Project) -> frozenset[tuple[str, str]]:
+def fields_with_modules(project: Project) -> frozenset[Field]:
     """Classes and their fields that a constructor call gives a module, or what holds one.
 
     ``Block(act=Dense(3))`` is one, and so is ``Block(act=self.mix)`` where `setup` makes ``mix`` a module.
     """
+    return frozenset(
+        field
+        for field, value, scope, around in _given(project)
+        if _holds_module(project, value, scope, around)
+    )
+
+
+@lru_cache(maxsize=2)
+def functions_in_fields(project: Project) -> Mapping[Field, list[tuple[ast.expr, Scope]]]:
+    """The lambdas and functions of the project that constructor calls give to fields."""
+    found: dict[Field, list[tuple[ast.expr, Scope]]] = {}
+    for field, value, scope, _ in _given(project):
+        if isinstance(value, ast.Lambda) or project.function(project.resolve(value, scope)):
+            found.setdefault(field, []).append((value, scope))
+    return found
+
+
+def _given(
+    project: Project,
+) -> Iterator[tuple[Field, ast.expr, Scope, ast.ClassDef | None]]:
+    """Each field that a call sets, for every class that has it, with the value and where it stands."""
     linked = linked_modules(project)
-    modules = [one for one in project.modules.values() if one.name in linked]
-    return frozenset(found for module in modules for found in _in_module(project, module))
-
-
-def _in_module(project: Project, module: Module) -> Iterator[tuple[str, str]]:
-    for node in module.nodes:
-        if not isinstance(node, ast.Call) or not (node.args or node.keywords):
-            continue
-        scope = Scope(module).around(node)
-        cls = project.linen.get(project.resolve(node.func, scope) or "")
-        if cls is None:
-            continue
-        around = module.parents.class_of(node)
-        for name, value in arguments_by_field(cls, node.args, node.keywords):
-            if _holds_module(project, value, scope, around):
-                yield from ((owner.name, name) for owner in cls.mro)
+    for module in project.modules.values():
+        for node in module.nodes if module.name in linked else ():
+            if not isinstance(node, ast.Call) or not (node.args or node.keywords):
+                continue
+            scope = Scope(module).around(node)
+            cls = project.linen.get(project.resolve(node.func, scope) or "")
+            if cls is None:
+                continue
+            around = module.parents.class_of(node)
+            for name, value in arguments_by_field(cls, node.args, node.keywords):
+                yield from (((owner.name, name), value, scope, around) for owner in cls.mro)
 
 
 def _holds_module(
