@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_text,
     constructs_nothing,
 )
+from nnx_migrate.rewrite.classes.checks.kept import check_kept
 from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
 from nnx_migrate.rewrite.classes.checks.module_calls import check_functions
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
@@ -156,6 +157,7 @@ class _Conversion:
         check_every_call(self.cls)
         attributes = self._setup_attributes()
         check_captures(self.project, self.cls, attributes, self.items)
+        check_kept(self.cls, attributes)
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}

@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import (
 )
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.module_reads import ModuleReads, plain_fields
+from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
@@ -48,13 +49,16 @@ def check_captures(
     reads = ModuleReads(cls, plain)
     values = {id(one.value): one for one in own if one.kind in _STORED}
     for name, method in cls.methods.items():
-        captures = _Captures(reads, receiver_of(method), items, held, _members(project))
+        in_setup = name == "setup"
+        captures = _Captures(
+            reads, receiver_of(method), items, held, _members(project), in_setup=in_setup
+        )
         for statement in statements(method.body):
-            stored = _stored(statement, values, items, in_setup=name == "setup")
+            stored = _stored(statement, values, items, in_setup=in_setup)
             for found in (one for value in stored for one in captures.of(value)):
                 raise Refused(
                     found,
-                    "it refers to the module that is built: a copy of the module would still call"
+                    "it refers to the module that is built: a copy of the module would still read"
                     " that one",
                     "pass it where it is called",
                     RULE,
@@ -102,7 +106,8 @@ class _Captures:
 
     Attributes:
       held: attributes that hold submodules.
-      members: attributes of submodules that are methods or submodules.
+      members: attributes of submodules that are methods or submodules, or follow variables.
+      in_setup: whether it is ``setup``, where what submodules compute would be kept for later calls.
       functions: local names of what refers to the module.
       modules: local names of submodules and variables.
     """
@@ -112,6 +117,7 @@ class _Captures:
     items: Mapping[int, Item]
     held: Collection[str]
     members: Collection[str]
+    in_setup: bool
     functions: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
 
@@ -143,7 +149,11 @@ class _Captures:
                 return  # its arguments are asked by themselves
             case ast.Call(func=ast.Name(id=name)) if name in _DATA:
                 return
+            case ast.Call(func=function) if self.in_setup and self._computes(function):
+                yield value
             case ast.Call(func=function, args=args, keywords=keywords):
+                if self.in_setup and not self._is_own_method(function):
+                    yield from self.of(getattr(function, "value", function))
                 holds = isinstance(function, ast.Name) and function.id in CONTAINERS
                 for one in (*args, *(keyword.value for keyword in keywords)):
                     found = not holds and self._is_module(one)
@@ -154,6 +164,23 @@ class _Captures:
 
     def _reads_module(self, function: FunctionNode) -> bool:
         return self.reads.by_function(function, self.receiver, self.functions | self.modules)
+
+    def _is_own_method(self, function: ast.AST) -> bool:
+        match function:
+            case ast.Attribute(value=ast.Name(id=name)):
+                return name == self.receiver
+        return False
+
+    def _computes(self, function: ast.AST) -> bool:
+        """Whether calling it computes with what the module holds: ``self.enc(x)``, ``self.encode(x)``."""
+        match function:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
+                return attr in self.held or self.reads.by_method(attr)
+            case ast.Attribute(value=inner, attr=attr) if attr not in self.members:
+                return False
+            case ast.Attribute(value=inner):
+                return self._is_module(inner)
+        return self._is_module(function)
 
     def _is_module(self, node: ast.AST) -> bool:
         """Whether it may be a submodule or variable that the module holds, or a list of such."""
@@ -172,12 +199,13 @@ class _Captures:
 
 @lru_cache(maxsize=8)
 def _members(project: Project) -> frozenset[str]:
-    """Methods and submodules of the project's modules, and those of Linen's that matter here."""
-    found = {"__call__", "apply", "attend", "bind", "init", "layers", "cell"}
+    """Methods, submodules and variables of the project's modules, and those of Linen's that matter here."""
+    found = {"__call__", "apply", "attend", "bind", "cell", "embedding", "init", "layers"}
     for cls in project.linen.values():
         found |= cls.methods.keys()
         setup = cls.methods.get("setup")
-        found |= set(_built_attributes(setup)) if setup is not None else set()
+        if setup is not None:
+            found |= {*_built_attributes(setup), *dependence_in(cls, setup).attributes}
     return frozenset(found)
 
 

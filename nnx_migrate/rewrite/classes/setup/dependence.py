@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
@@ -17,21 +17,26 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, walk
 
 _STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
-_MAKERS = frozenset({"param", "variable"})
+MAKERS = frozenset({"param", "variable"})
 _FUNCTIONS = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """Local names and attributes (methods too) whose value depends on a variable."""
+    """Local names and attributes (methods too) whose value depends on a variable.
+
+    Attributes:
+      makers: the methods that make the variables in question.
+    """
 
     receiver: str
     local: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
+    makers: frozenset[str] = MAKERS
 
     def of(self, node: ast.AST) -> bool:
         """Whether evaluating ``node`` reads a variable; what a function reads when called aside."""
-        if self_call(node, self.receiver) in _MAKERS:
+        if self_call(node, self.receiver) in self.makers:
             return True
         match node:
             case ast.Attribute(attr=attr) if attr in _STATIC:
@@ -45,38 +50,51 @@ class Dependence:
         return any(self.of(child) for child in ast.iter_child_nodes(node))
 
 
-def dependence_in(cls: ClassInfo, method: ast.FunctionDef) -> Dependence:
-    """What depends on variables at the end of ``method`` (``setup``), wherever it was bound."""
+def dependence_in(
+    cls: ClassInfo, method: ast.FunctionDef, known: Dependence | None = None
+) -> Dependence:
+    """What depends on variables at the end of ``method`` (``setup``), wherever it was bound.
+
+    Args:
+      known: what depends on them where ``method`` begins.
+    """
     receiver = receiver_of(method)
-    found = Dependence(receiver, attributes=_inherited(cls, method))
+    found = known or Dependence(receiver)
+    found = replace(found, attributes=found.attributes | _inherited(cls, method, found))
     while True:
         local, attributes = set(found.local), set(found.attributes)
-        for target, value in _bindings(method):
+        for target, value in bindings(method):
             if found.of(value):
-                names, attrs = _bound(target, receiver)
+                names, attrs = bound(target, receiver)
                 local |= names
                 attributes |= attrs
         for name, other in ((n, m) for one in cls.mro for n, m in one.methods.items()):
-            own = Dependence(receiver_of(other), attributes=frozenset(attributes))
+            own = replace(
+                found,
+                receiver=receiver_of(other),
+                local=frozenset(),
+                attributes=frozenset(attributes),
+            )
             if other is not method and any(own.of(statement) for statement in other.body):
                 attributes.add(name)
-        grown = Dependence(receiver, frozenset(local), frozenset(attributes))
+        grown = replace(found, local=frozenset(local), attributes=frozenset(attributes))
         if grown == found:
             return found
         found = grown
 
 
-def _inherited(cls: ClassInfo, method: ast.FunctionDef) -> frozenset[str]:
+def _inherited(cls: ClassInfo, method: ast.FunctionDef, known: Dependence) -> frozenset[str]:
     """Attributes that the ``setup`` of base classes computes from variables."""
     names: set[str] = set()
     for base in cls.mro:
         other = base.methods.get("setup")
         if other is not None and other is not method and base is not cls:
-            names |= dependence_in(base, other).attributes
+            begun = Dependence(receiver_of(other), makers=known.makers)
+            names |= dependence_in(base, other, begun).attributes
     return frozenset(names)
 
 
-def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
+def bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Pairs of what is bound or changed, and the value it gets."""
     for node in walk(method):
         match node:
@@ -99,7 +117,7 @@ def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
                 yield from ((target, one) for one in arguments)  # layers.append(w)
 
 
-def _bound(target: ast.AST, receiver: str) -> tuple[set[str], set[str]]:
+def bound(target: ast.AST, receiver: str) -> tuple[set[str], set[str]]:
     """Local names and attributes that a target changes, ``d[k]`` and ``self.d[k]`` included."""
     names = {one.id for one in each(target, ast.Name)} - {receiver}
     attributes = {
