@@ -142,3 +142,46 @@ HELD = """\
 def test_a_submodule_of_a_lazy_module_is_given_in_each_call() -> None:
     found = forms(HELD)
     assert (found["m.Child"], found["m.M"]) == ("lazy", "lazy")
+
+
+BASE = """\
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+
+class Base(nn.Module):
+    def setup(self):
+        self.enc = nn.Dense(4)
+        {body}
+
+    def hook(self, x):
+        return x
+
+    def __call__(self, x):
+        return self.run(self.enc(x))
+
+
+class Derived(Base):
+    def hook(self, x):
+        return {hook}
+
+
+def main():
+    x = jnp.arange(8.0).reshape(2, 4)
+    for model in (Base(), Derived()):
+        variables = model.init(jax.random.key(0), x)
+        print(jax.jit(model.apply)(variables, x))
+"""
+
+
+@pytest.mark.parametrize(("hook", "form"), [("self.enc(x)", "lazy"), ("x * 2", "explicit")])
+def test_a_method_that_a_base_stores_is_the_one_that_overrides_it(hook: str, form: str) -> None:
+    source = BASE.format(body="self.run = self.hook", hook=hook)
+    assert printed_alike(source)["m.Derived"] == form
+
+
+def test_what_reads_a_submodule_of_a_base_keeps_the_class_lazy() -> None:
+    more = "x\n\n    def setup(self):\n        super().setup()\n        self.again = lambda x: self.enc(x)"
+    source = BASE.format(body="self.run = self.hook", hook=more)
+    assert printed_alike(source)["m.Derived"] == "lazy"

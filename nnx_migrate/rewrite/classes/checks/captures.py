@@ -32,6 +32,7 @@ RULE = "class"
 _STORED = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.PLAIN)
 _DATA = frozenset({"len", "isinstance", "type", "str", "int", "float", "bool", "sum", "max", "min"})
 _MAKING = (ast.Call, ast.List, ast.Dict, *COMPREHENSIONS)
+_KEPT = "it refers to the module that is built: a copy of the module would still read that one"
 _SEQUENTIAL = "flax.linen.Sequential"
 
 
@@ -44,8 +45,9 @@ def check_captures(
       Refused: the copy of a module would call the module that it is a copy of.
     """
     own = list(attributes)
-    held = {one.name for one in own if one.kind in MODULES}
-    plain = plain_fields(project, cls) | {one.name for one in own if one.kind is Kind.PLAIN}
+    held = {one.name for one in own if one.kind in MODULES} | _built_by_bases(cls)
+    data = {one.name for one in own if one.kind is Kind.PLAIN} - held
+    plain = plain_fields(project, cls) | data
     reads = ModuleReads(cls, plain)
     values = {id(one.value): one for one in own if one.kind in _STORED}
     for name, method in cls.methods.items():
@@ -56,14 +58,30 @@ def check_captures(
         for statement in statements(method.body):
             stored = _stored(statement, values, items, in_setup=in_setup)
             for found in (one for value in stored for one in captures.of(value)):
-                raise Refused(
-                    found,
-                    "it refers to the module that is built: a copy of the module would still read"
-                    " that one",
-                    "pass it where it is called",
-                    RULE,
-                )
+                raise Refused(found, _KEPT, "pass it where it is called", RULE)
             captures.note(statement)
+    for name in _stored_by_bases(cls):
+        if reads.by_method(name):
+            raise Refused(cls.node, f"self.{name} of a base: {_KEPT}", "call it instead", RULE)
+
+
+def _built_by_bases(cls: ClassInfo) -> frozenset[str]:
+    """Attributes of bases that may hold submodules: which items a base has is not known here."""
+    methods = (base.methods.get("setup") for base in cls.mro[1:])
+    return frozenset(name for one in methods if one is not None for name in _built_attributes(one))
+
+
+def _stored_by_bases(cls: ClassInfo) -> Iterator[str]:
+    """Methods that the class overrides and that the ``setup`` of a base refers to: ``self.f = self.hook``."""
+    for base in cls.mro[1:]:
+        setup = base.methods.get("setup")
+        nodes = walk(setup) if setup is not None else ()
+        called = {id(one.func) for one in nodes if isinstance(one, ast.Call)}
+        for one in nodes:
+            if isinstance(one, ast.Attribute) and id(one) not in called:
+                found, known = cls.find(one.attr), base.find(one.attr)
+                if found is not None and known is not None and found != known:
+                    yield one.attr
 
 
 def _stored(
