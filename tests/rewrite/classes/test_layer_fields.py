@@ -68,3 +68,48 @@ def test_a_converted_module_reads_the_same_number() -> None:
     layer = nn.Dense(4)
     ours = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
     assert layer.features == ours.out_features == jax.eval_shape(ours, x).shape[-1]
+
+
+LISTED = """\
+class M(nn.Module):
+    def setup(self):
+        self.layers = [nn.Dense(4), nn.Dense(4)]
+        {setup}
+
+    def __call__(self, x):
+        {call}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("setup", "call"),
+    [
+        ("pass", "for one in self.layers: x = one(x) / one.features"),
+        ("pass", "x = self.layers[1](self.layers[0](x)) / self.layers[0].features"),
+        (
+            "pass",
+            "for i, one in enumerate(self.layers): x = one(x) * one.variables['params']['bias']",
+        ),
+        ("pass", "for one in self.layers: x = one(x) * len(one.name)"),
+        (
+            "self.widths = [one.features for one in self.layers]",
+            "for one in self.layers: x = one(x)",
+        ),
+    ],
+)
+def test_a_field_of_one_of_several_layers_is_refused(setup: str, call: str) -> None:
+    reason = refusal(LISTED.format(setup=setup, call=call)).reason
+    assert "one of several" in reason
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "for one in self.layers: x = one(x) * one.use_bias",
+        "for one in self.layers: x = one(x) * x.ndim",
+        "for one, size in zip(self.layers, (x.shape, x.shape)): x = one(x) * size.index(4)",
+    ],
+)
+def test_what_layers_of_nnx_have_too_is_read(call: str) -> None:
+    assert "class M(nnx.Module)" in converted(LISTED.format(setup="pass", call=call))

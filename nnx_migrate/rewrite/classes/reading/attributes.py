@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from nnx_migrate.rewrite.classes.data import Refused
@@ -161,7 +161,6 @@ class _Reading:
                 ast.Subscript(value=inner)
                 | ast.Starred(value=inner)
                 | ast.NamedExpr(value=inner)
-                | ast.comprehension(iter=inner)
                 | ast.Call(func=ast.Attribute(value=inner, attr="items" | "values"))
             ):
                 return self._is_held(inner)
@@ -173,7 +172,14 @@ class _Reading:
                 return any(map(self._is_held, parts))
             case ast.Call(func=ast.Name(id=name), args=parts) if name in CONTAINERS:
                 return any(map(self._is_held, parts))
-        return isinstance(node, COMPREHENSIONS) and any(map(self._is_held, node.generators))
+        return isinstance(node, COMPREHENSIONS) and self._collects(node)
+
+    def _collects(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
+        """Whether the items are held: ``[b for b in self.blocks]``, not ``[b.features for b in self.blocks]``."""
+        over = [one for one in node.generators if self._is_held(one.iter)]
+        names = {name for one in over for name in target_names(one.target)}
+        item = node.value if isinstance(node, ast.DictComp) else node.elt
+        return replace(self, second=self.second | names)._is_held(item)
 
     def _kind(self, value: ast.expr, *, computed: bool = False) -> tuple[Kind, str | None]:
         """Kind of a value, and its literal name; ``computed`` allows names that are not literal."""

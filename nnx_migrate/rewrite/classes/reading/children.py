@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.constructs import layer_of
+from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of
-from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.reading.attributes import CONTAINERS, Attribute, Kind
+from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
 
@@ -19,11 +22,13 @@ class Children:
     Args:
       attributes: those that ``setup`` and fields hold, and the symbol of each one's class.
       items: what the class builds.
+      lists: attributes that hold several.
     """
 
     project: Project
     attributes: Mapping[str, str | None]
     items: Mapping[int, Item]
+    lists: frozenset[str] = frozenset()
 
     def holds(self, node: ast.expr, method: ast.FunctionDef) -> bool:
         """Whether ``node`` is a submodule."""
@@ -31,12 +36,18 @@ class Children:
 
     def has_own(self, node: ast.expr, method: ast.FunctionDef, name: str) -> bool:
         """Whether the submodule's class defines ``name`` itself, which shadows Linen's."""
-        for symbol in self.classes(node, method):
-            cls = self.project.linen.get(symbol or "")
-            fields = {one.name for one in cls.fields} if cls is not None else set()
-            if cls is not None and (cls.find(name) is not None or name in fields):
-                return True
-        return False
+        return any(self._has(symbol, name) for symbol in self.classes(node, method))
+
+    def defines(self, name: str) -> bool:
+        """Whether the class of a submodule that the class builds defines ``name`` itself."""
+        sites = (one.site for one in self.items.values() if one.site is not None)
+        return any(self._has(one.symbol, name) for one in sites)
+
+    def _has(self, symbol: str | None, name: str) -> bool:
+        cls = self.project.linen.get(symbol or "")
+        if cls is None:
+            return False
+        return cls.find(name) is not None or name in {one.name for one in cls.fields}
 
     def classes(self, node: ast.expr, method: ast.FunctionDef) -> list[str | None]:
         """Symbols of the classes that the submodule may have; empty when it may be none."""
@@ -49,7 +60,52 @@ class Children:
                 return self._local(name, method)
         return []
 
-    def _built(self, node: ast.expr) -> list[str | None]:
+    def layers(self) -> list[Layer]:
+        """The built-in layers among what the class builds."""
+        sites = (one.site for one in self.items.values() if one.site is not None)
+        found = (layer_of(one.symbol) for one in sites)
+        return [one for one in found if one is not None]
+
+    def may_hold(self, node: ast.AST, method: ast.FunctionDef) -> bool:
+        """Whether ``node`` may be a submodule, or several: ``self.layers[0]``, a loop's ``layer``."""
+        return self._is_held(node, receiver_of(method), self._names(method))
+
+    def _names(self, method: ast.FunctionDef) -> frozenset[str]:
+        """Local names of submodules, and of lists of such."""
+        receiver, names = receiver_of(method), frozenset[str]()
+        while True:
+            held = [
+                target
+                for node in own_nodes(method)
+                for target, value in _bindings(node)
+                if self._is_held(value, receiver, names)
+            ]
+            grown = names | {name for one in held for name in target_names(one)}
+            if grown == names:
+                return names
+            names = grown
+
+    def _is_held(self, node: ast.AST, receiver: str, names: frozenset[str]) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return name in names
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
+                return attr in self.attributes or attr in self.lists
+            case ast.Subscript(value=inner) | ast.Starred(value=inner):
+                return self._is_held(inner, receiver, names)
+            case ast.Call(func=ast.Attribute(value=inner, attr="items" | "values")):
+                return self._is_held(inner, receiver, names)
+            case ast.Call(func=ast.Name(id=name), args=parts) if name in CONTAINERS:
+                return any(self._is_held(one, receiver, names) for one in parts)
+            case ast.Call():
+                return bool(self._built(node))
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
+                return any(self._is_held(one, receiver, names) for one in parts)
+            case ast.ListComp(elt=item) | ast.DictComp(value=item):
+                return self._is_held(item, receiver, names)
+        return False
+
+    def _built(self, node: ast.AST) -> list[str | None]:
         item = self.items.get(id(node))
         if item is None or item.kind is not ItemKind.SITE or item.is_in_scope:
             return []
@@ -82,4 +138,16 @@ def children_of(
         item = items.get(id(one.value))
         if one.kind is Kind.SUBMODULE:
             held[one.name] = item.site.symbol if item is not None and item.site else None
-    return Children(project, held, items)
+    lists = frozenset(one.name for one in attributes if one.kind is Kind.STRUCTURE)
+    return Children(project, held, items, lists)
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """What a node binds, and to what: an assignment, or the variable of a loop."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((target, value) for target in targets)
+        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+            yield target, value
+        case ast.NamedExpr(target=target, value=value):
+            yield target, value

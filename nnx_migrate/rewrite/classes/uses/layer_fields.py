@@ -7,9 +7,10 @@ is not listed there may be missing, or hold another value: a read of it is refus
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nnx_migrate.constructs import layer_of
+from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.rewrite.classes.data import Refused
 
 RULE = "module-api"
@@ -31,6 +32,18 @@ def field_text(symbols: Sequence[str | None], node: ast.Attribute) -> str | None
         raise _unknown(node, "one of several layers")
     name = names.pop() if names else node.attr
     return name if name != node.attr else None
+
+
+def check_unknown_layer(layers: Iterable[Layer], node: ast.Attribute) -> None:
+    """Refuse a read of what may be any of these layers, if one of them keeps the field otherwise.
+
+    Raises:
+      Refused: ``layer.features`` in a loop over layers, of which nobody knows which it is.
+    """
+    for layer in layers:
+        kept = layer.attributes is None or layer.attributes.get(node.attr) == node.attr
+        if node.attr in layer.fields and not kept:
+            raise _unknown(node, "one of several layers")
 
 
 def _renamed(symbol: str | None, node: ast.Attribute) -> str:
