@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import (
@@ -33,7 +34,6 @@ _STORED = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.PLAIN)
 _DATA = frozenset({"len", "isinstance", "type", "str", "int", "float", "bool", "sum", "max", "min"})
 _MAKING = (ast.Call, ast.List, ast.Dict, *COMPREHENSIONS)
 _KEPT = "it refers to the module that is built: a copy of the module would still read that one"
-_SEQUENTIAL = "flax.linen.Sequential"
 
 
 def check_captures(
@@ -111,11 +111,12 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _keeps_arguments(item: Item, *, in_setup: bool) -> bool:
-    """Whether ``__init__`` is given the arguments, not the call (functions, compact ``Sequential``)."""
+    """Whether ``__init__`` is given the arguments, not the call (functions, a compact `Sequential`)."""
     if item.kind is not ItemKind.SITE or item.site is None:
         return False
-    called = item.is_in_scope or (item.site.symbol == _SEQUENTIAL and not in_setup)
-    return not called
+    layer = layer_of(item.site.symbol)
+    runs_them = layer is not None and layer.holds_modules and not in_setup
+    return not item.is_in_scope and not runs_them
 
 
 @dataclass

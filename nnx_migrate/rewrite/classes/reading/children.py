@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -71,19 +72,21 @@ class Children:
         return self._is_held(node, receiver_of(method), self._names(method))
 
     def _names(self, method: ast.FunctionDef) -> frozenset[str]:
-        """Local names of submodules, and of lists of such."""
+        """Local names that only ever hold submodules, or lists of such."""
         receiver, names = receiver_of(method), frozenset[str]()
+        stores = Counter(name for node in own_nodes(method) for name in _stored(node))
         while True:
-            held = [
-                target
+            held = Counter(
+                name
                 for node in own_nodes(method)
                 for target, value in _bindings(node)
                 if self._is_held(value, receiver, names)
-            ]
-            grown = names | {name for one in held for name in target_names(one)}
-            if grown == names:
+                for name in target_names(target)
+            )
+            grown = frozenset(name for name, count in held.items() if count == stores[name])
+            if grown <= names:
                 return names
-            names = grown
+            names |= grown
 
     def _is_held(self, node: ast.AST, receiver: str, names: frozenset[str]) -> bool:
         match node:
@@ -140,6 +143,11 @@ def children_of(
             held[one.name] = item.site.symbol if item is not None and item.site else None
     lists = frozenset(one.name for one in attributes if one.kind is Kind.STRUCTURE)
     return Children(project, held, items, lists)
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
