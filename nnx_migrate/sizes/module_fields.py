@@ -39,7 +39,12 @@ def functions_in_fields(project: Project) -> Mapping[Field, list[tuple[ast.expr,
     return found
 
 
-def _given(
+@lru_cache(maxsize=2)
+def _given(project: Project) -> tuple[tuple[Field, ast.expr, Scope, ast.ClassDef | None], ...]:
+    return tuple(_all_given(project))
+
+
+def _all_given(
     project: Project,
 ) -> Iterator[tuple[Field, ast.expr, Scope, ast.ClassDef | None]]:
     """Each field that a call sets, for every class that has it, with the value and where it stands."""

@@ -77,6 +77,29 @@ def _starred(node: ast.expr) -> bool:
     return isinstance(node, ast.Starred)
 
 
+def bindings_below(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Pairs of what is bound or changed, and the value it gets."""
+    for node in walk(tree):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    yield from paired(target, value)
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.AugAssign(target=target, value=value)
+                | ast.NamedExpr(target=target, value=value)
+                | ast.For(target=target, iter=value)
+                | ast.comprehension(target=target, iter=value)
+            ):
+                yield target, value
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                yield target, value
+            case ast.FunctionDef(name=name) if node is not tree:
+                yield ast.Name(name, ast.Store()), node
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=target), args=arguments)):
+                yield from ((target, one) for one in arguments)  # layers.append(w)
+
+
 def names_bound_at(node: ast.AST) -> Iterator[str]:
     """Names that this node itself binds; a class, function or parameter binds its own."""
     match node:

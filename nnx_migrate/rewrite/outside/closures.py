@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from nnx_migrate.rewrite.classes.items import receiver_of
+from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.reading.module_reads import ModuleReads, plain_fields
 from nnx_migrate.rewrite.outside.class_members import is_module
 from nnx_migrate.rewrite.outside.places import Places
-from nnx_migrate.source.bindings import bound_names, target_names
+from nnx_migrate.source.bindings import bindings_below, bound_names, target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Project, Scope
@@ -23,7 +25,12 @@ from nnx_migrate.source.walking import each, walk
 def reads_module(project: Project, places: Places, value: ast.expr) -> bool:
     """Whether the value, in a method of a Linen module, is a submodule or a function that reads one."""
     method = _method_around(project, places, value)
-    return method is not None and _Method(project, *method).gives(value)
+    return method is not None and _method(project, *method).gives(value)
+
+
+@lru_cache(maxsize=256)  # each argument of each submodule asks
+def _method(project: Project, cls: ClassInfo, function: ast.FunctionDef) -> _Method:
+    return _Method(project, cls, function)
 
 
 def _method_around(
@@ -64,15 +71,12 @@ class _Method:
         names = {name for one in self.function.body for name in bound_names(one)}
         self.local |= (names | {*parameter_names(self.function)}) - {self.receiver}
         scope = self.cls.scope.enter(self.function)
-        for node in walk(self.function):
-            match node:
-                case ast.FunctionDef(name=name) if node is not self.function:
-                    if self.reads.by_function(node, self.receiver, self.local):
-                        self.functions.add(name)
-                case ast.Assign(targets=targets, value=value) if self._builds(value, scope):
-                    self.modules |= {name for one in targets for name in target_names(one)}
-                case ast.NamedExpr(target=target, value=value) if self._builds(value, scope):
-                    self.modules.add(target.id)
+        for one in each(self.function, ast.FunctionDef):
+            if one is not self.function and self.reads.by_function(one, self.receiver, self.local):
+                self.functions.add(one.name)
+        for target, value in bindings_below(self.function):
+            if self._builds(value, scope):
+                self.modules |= {*target_names(target)}
 
     def gives(self, value: ast.expr) -> bool:
         """Whether a value refers to the module or to one of its submodules."""
@@ -83,36 +87,30 @@ class _Method:
             case ast.Lambda():
                 return self.reads.by_function(node, self.receiver, self.local)
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
-                return self.reads.by_method(attr) or attr in self._attributes()
+                return self.reads.by_method(attr) or attr in self._attributes
             case ast.Name(id=name):
                 return name in self.functions | self.modules
         return False
 
-    def _attributes(self) -> set[str]:
+    @cached_property
+    def _attributes(self) -> frozenset[str]:
         """Attributes in which ``setup`` stores submodules."""
         found = self.cls.find("setup")
         if found is None:
-            return set()
+            return frozenset()
         owner, setup = found
         scope = owner.scope.enter(setup)
         built = (one for one in each(setup, ast.Assign) if self._builds(one.value, scope))
         targets = (target for one in built for target in one.targets)
-        return {one.attr for one in targets if isinstance(one, ast.Attribute)}
+        return frozenset(one.attr for one in targets if isinstance(one, ast.Attribute))
 
     def _builds(self, value: ast.AST, scope: Scope) -> bool:
         """Whether a value is a submodule or a list of such, not what calling one gives."""
         match value:
             case ast.Call(func=function):
                 symbol = self.project.resolve(function, scope)
-                return symbol is not None and (symbol in self.project.linen or is_module(symbol))
+                if symbol is not None and (symbol in self.project.linen or is_module(symbol)):
+                    return True
             case ast.Name(id=name):
                 return name in self.modules
-            case ast.Subscript(value=inner) | ast.Starred(value=inner):
-                return self._builds(inner, scope)
-            case ast.IfExp(body=body, orelse=orelse):
-                return self._builds(body, scope) or self._builds(orelse, scope)
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
-                return any(self._builds(one, scope) for one in parts)
-            case ast.ListComp(elt=part) | ast.DictComp(value=part):
-                return self._builds(part, scope)
-        return False
+        return any(self._builds(one, scope) for one in held_parts(value))

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.constants import written_out
 from nnx_migrate.source.modules import Parents
 from nnx_migrate.source.walking import each, walk
 
@@ -77,12 +78,11 @@ class _Rounds:
 
     def _spelled(self) -> Iterator[str]:
         """The loop and the test, locals that are bound once by their values."""
-        values = dict(_single_values(self.method))
+        values = {**dict(_single_values(self.method)), ast.unparse(self.loop.target): ast.Name("_")}
         for node in (self.loop.iter, self.test.test):
-            words = ast.dump(node)
-            for name, value in values.items():
-                words = words.replace(ast.dump(ast.Name(name, ast.Load())), value)
-            yield words.replace(ast.dump(ast.Name(ast.unparse(self.loop.target), ast.Load())), "_")
+            names = each(node, ast.Name)
+            known = {id(one): values[one.id] for one in names if one.id in values}
+            yield ast.dump(written_out(node, known))
 
 
 def _rounds(parents: Parents, node: ast.AST) -> _Rounds | None:
@@ -96,10 +96,10 @@ def _rounds(parents: Parents, node: ast.AST) -> _Rounds | None:
     return None
 
 
-def _single_values(method: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+def _single_values(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """Local names that one statement binds, with what it gives them."""
     bound = [name for node in walk(method) for name in names_bound_at(node)]
     for node in each(method, ast.Assign):
         match node.targets:
             case [ast.Name(id=name)] if bound.count(name) == 1:
-                yield name, ast.dump(node.value)
+                yield name, node.value

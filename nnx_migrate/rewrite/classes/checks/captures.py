@@ -13,14 +13,8 @@ from functools import lru_cache
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
-from nnx_migrate.rewrite.classes.reading.attributes import (
-    CONTAINERS,
-    MODULES,
-    Attribute,
-    Kind,
-    statements,
-)
-from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
+from nnx_migrate.rewrite.classes.reading.attributes import MODULES, Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, CONTAINERS
 from nnx_migrate.rewrite.classes.reading.module_reads import ModuleReads, plain_fields
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.source.bindings import target_names

@@ -16,7 +16,8 @@ from nnx_migrate.rewrite.classes.checks.every_call import run_by_setup
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
-from nnx_migrate.rewrite.classes.setup.dependence import Dependence, bindings, bound, dependence_in
+from nnx_migrate.rewrite.classes.setup.dependence import Dependence, bound, dependence_in
+from nnx_migrate.source.bindings import bindings_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, walk
 
@@ -62,7 +63,7 @@ def _kept_by_helpers(cls: ClassInfo, found: Dependence) -> Iterator[ast.AST]:
         local = [one.arg for one in parameters] if method.name in given else []
         begun = replace(found, receiver=receiver_of(method), local=frozenset(local[1:]))
         own = dependence_in(cls, method, begun)
-        for target, value in bindings(method):
+        for target, value in bindings_below(method):
             if bound(target, own.receiver)[1] and own.of(value):
                 yield value
         for call in each(method, ast.Call):

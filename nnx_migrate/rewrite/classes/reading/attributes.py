@@ -9,8 +9,8 @@ from enum import StrEnum
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
-from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains
-from nnx_migrate.source.bindings import target_names
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, held_parts
+from nnx_migrate.source.bindings import paired, target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 
@@ -43,9 +43,6 @@ class Attribute:
 
 
 MODULES = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.ALIAS)
-CONTAINERS = frozenset(
-    {"list", "tuple", "dict", "reversed", "zip", "enumerate", "sorted", "filter", "iter", "next"}
-)  # builtins that hold what they are given
 
 
 def setup_attributes(
@@ -72,14 +69,7 @@ def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     match statement:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                if (
-                    isinstance(target, ast.Tuple | ast.List)
-                    and isinstance(value, ast.Tuple | ast.List)
-                    and len(target.elts) == len(value.elts)
-                ):
-                    yield from zip(target.elts, value.elts, strict=True)
-                else:
-                    yield target, value
+                yield from paired(target, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             yield target, value
         case ast.AugAssign(target=ast.Attribute() as target, op=ast.Add(), value=value):
@@ -157,29 +147,16 @@ class _Reading:
                 return name in self.second
             case ast.Attribute(attr=attr) if self._is_own(node):
                 return self.held.get(attr) in MODULES
-            case (
-                ast.Subscript(value=inner)
-                | ast.Starred(value=inner)
-                | ast.NamedExpr(value=inner)
-                | ast.Call(func=ast.Attribute(value=inner, attr="items" | "values"))
-            ):
-                return self._is_held(inner)
-            case ast.IfExp(body=left, orelse=right) | ast.BinOp(left=left, right=right):
-                return self._is_held(left) or self._is_held(right)
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
-                return any(map(self._is_held, parts))
-            case ast.Dict(values=parts):
-                return any(map(self._is_held, parts))
-            case ast.Call(func=ast.Name(id=name), args=parts) if name in CONTAINERS:
-                return any(map(self._is_held, parts))
-        return isinstance(node, COMPREHENSIONS) and self._collects(node)
+        if isinstance(node, COMPREHENSIONS):
+            return self._collects(node)
+        return any(map(self._is_held, held_parts(node)))
 
     def _collects(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
         """Whether the items are held: ``[b for b in self.blocks]``, not ``[b.features for b in self.blocks]``."""
         over = [one for one in node.generators if self._is_held(one.iter)]
         names = {name for one in over for name in target_names(one.target)}
-        item = node.value if isinstance(node, ast.DictComp) else node.elt
-        return replace(self, second=self.second | names)._is_held(item)
+        inside = replace(self, second=self.second | names)
+        return any(map(inside._is_held, held_parts(node)))
 
     def _kind(self, value: ast.expr, *, computed: bool = False) -> tuple[Kind, str | None]:
         """Kind of a value, and its literal name; ``computed`` allows names that are not literal."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of
-from nnx_migrate.rewrite.classes.reading.attributes import CONTAINERS, Attribute, Kind
-from nnx_migrate.source.bindings import target_names
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
+from nnx_migrate.source.bindings import bindings_below, names_bound_at, target_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
 
@@ -61,6 +63,7 @@ class Children:
                 return self._local(name, method)
         return []
 
+    @cached_property
     def layers(self) -> list[Layer]:
         """The built-in layers among what the class builds."""
         sites = (one.site for one in self.items.values() if one.site is not None)
@@ -74,12 +77,12 @@ class Children:
     def _names(self, method: ast.FunctionDef) -> frozenset[str]:
         """Local names that only ever hold submodules, or lists of such."""
         receiver, names = receiver_of(method), frozenset[str]()
-        stores = Counter(name for node in own_nodes(method) for name in _stored(node))
+        stores = Counter(name for node in own_nodes(method) for name in names_bound_at(node))
+        pairs = [*bindings_below(method)]
         while True:
             held = Counter(
                 name
-                for node in own_nodes(method)
-                for target, value in _bindings(node)
+                for target, value in pairs
                 if self._is_held(value, receiver, names)
                 for name in target_names(target)
             )
@@ -94,19 +97,9 @@ class Children:
                 return name in names
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
                 return attr in self.attributes or attr in self.lists
-            case ast.Subscript(value=inner) | ast.Starred(value=inner):
-                return self._is_held(inner, receiver, names)
-            case ast.Call(func=ast.Attribute(value=inner, attr="items" | "values")):
-                return self._is_held(inner, receiver, names)
-            case ast.Call(func=ast.Name(id=name), args=parts) if name in CONTAINERS:
-                return any(self._is_held(one, receiver, names) for one in parts)
-            case ast.Call():
-                return bool(self._built(node))
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
-                return any(self._is_held(one, receiver, names) for one in parts)
-            case ast.ListComp(elt=item) | ast.DictComp(value=item):
-                return self._is_held(item, receiver, names)
-        return False
+            case ast.Call() if self._built(node):
+                return True
+        return any(self._is_held(one, receiver, names) for one in held_parts(node))
 
     def _built(self, node: ast.AST) -> list[str | None]:
         item = self.items.get(id(node))
@@ -143,19 +136,3 @@ def children_of(
             held[one.name] = item.site.symbol if item is not None and item.site else None
     lists = frozenset(one.name for one in attributes if one.kind is Kind.STRUCTURE)
     return Children(project, held, items, lists)
-
-
-def _stored(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-
-
-def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """What a node binds, and to what: an assignment, or the variable of a loop."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            yield from ((target, value) for target in targets)
-        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-            yield target, value
-        case ast.NamedExpr(target=target, value=value):
-            yield target, value

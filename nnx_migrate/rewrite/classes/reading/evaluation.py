@@ -6,12 +6,40 @@ Linen numbers submodules in the order their constructors run, so the order matte
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from nnx_migrate.source.bindings import bound_names, target_names
 from nnx_migrate.source.walking import walk
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+CONTAINERS = frozenset(
+    {"list", "tuple", "dict", "reversed", "zip", "enumerate", "sorted", "filter", "iter", "next"}
+)  # builtins that hold what they are given
+
+
+def held_parts(node: ast.AST) -> Sequence[ast.AST]:
+    """What an expression may be, be a part of, or hold: ``a`` and ``b`` of ``[a[0], *b]``."""
+    match node:
+        case (
+            ast.Subscript(value=inner)
+            | ast.Starred(value=inner)
+            | ast.NamedExpr(value=inner)
+            | ast.Call(func=ast.Attribute(value=inner, attr="items" | "values"))
+            | ast.DictComp(value=inner)
+            | ast.ListComp(elt=inner)
+            | ast.SetComp(elt=inner)
+            | ast.GeneratorExp(elt=inner)
+        ):
+            return (inner,)
+        case ast.IfExp(body=left, orelse=right) | ast.BinOp(left=left, right=right):
+            return left, right
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
+            return parts
+        case ast.Dict(values=parts):
+            return parts
+        case ast.Call(func=ast.Name(id=name), args=parts) if name in CONTAINERS:
+            return parts
+    return ()
 
 
 def operands(node: ast.AST) -> list[ast.AST]:

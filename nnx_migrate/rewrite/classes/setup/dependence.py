@@ -7,14 +7,13 @@ runs once: the same attribute would keep the value of the first parameters, and 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
-from nnx_migrate.source.bindings import paired
+from nnx_migrate.source.bindings import bindings_below
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each
 
 _STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
 MAKERS = frozenset({"param", "variable"})
@@ -63,7 +62,7 @@ def dependence_in(
     found = replace(found, attributes=found.attributes | _inherited(cls, method, found))
     while True:
         local, attributes = set(found.local), set(found.attributes)
-        for target, value in bindings(method):
+        for target, value in bindings_below(method):
             if found.of(value):
                 names, attrs = bound(target, receiver)
                 local |= names
@@ -92,29 +91,6 @@ def _inherited(cls: ClassInfo, method: ast.FunctionDef, known: Dependence) -> fr
             begun = Dependence(receiver_of(other), makers=known.makers)
             names |= dependence_in(base, other, begun).attributes
     return frozenset(names)
-
-
-def bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Pairs of what is bound or changed, and the value it gets."""
-    for node in walk(method):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    yield from paired(target, value)
-            case (
-                ast.AnnAssign(target=target, value=ast.expr() as value)
-                | ast.AugAssign(target=target, value=value)
-                | ast.NamedExpr(target=target, value=value)
-                | ast.For(target=target, iter=value)
-                | ast.comprehension(target=target, iter=value)
-            ):
-                yield target, value
-            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
-                yield target, value
-            case ast.FunctionDef(name=name) if node is not method:
-                yield ast.Name(name, ast.Store()), node
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=target), args=arguments)):
-                yield from ((target, one) for one in arguments)  # layers.append(w)
 
 
 def bound(target: ast.AST, receiver: str) -> tuple[set[str], set[str]]:

@@ -34,16 +34,13 @@ def field_text(symbols: Sequence[str | None], node: ast.Attribute) -> str | None
     return name if name != node.attr else None
 
 
-def check_unknown_layer(layers: Iterable[Layer], node: ast.Attribute) -> None:
-    """Refuse a read of what may be any of these layers, if one of them keeps the field otherwise.
-
-    Raises:
-      Refused: ``layer.features`` in a loop over layers, of which nobody knows which it is.
-    """
+def lost_field(layers: Iterable[Layer], node: ast.Attribute) -> Refused | None:
+    """Why ``layer.features`` of what may be any of these layers cannot stay: one keeps it otherwise."""
     for layer in layers:
         kept = layer.attributes is None or layer.attributes.get(node.attr) == node.attr
         if node.attr in layer.fields and not kept:
-            raise _unknown(node, "one of several layers")
+            return _unknown(node, "one of several layers")
+    return None
 
 
 def _renamed(symbol: str | None, node: ast.Attribute) -> str:

@@ -29,7 +29,7 @@ from nnx_migrate.rewrite.classes.items import (
 )
 from nnx_migrate.rewrite.classes.reading.children import Children
 from nnx_migrate.rewrite.classes.uses.calls import carried_call, mutable_in_init
-from nnx_migrate.rewrite.classes.uses.layer_fields import check_unknown_layer, field_text
+from nnx_migrate.rewrite.classes.uses.layer_fields import field_text, lost_field
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
 from nnx_migrate.source.walking import walk
@@ -184,8 +184,7 @@ class Reader:
         if is_own and name in self.own:
             return
         if not is_own and not self.children.holds(node.value, method):
-            if self.children.may_hold(node.value, method):
-                self._of_some_submodule(node, owner)
+            self._of_some_submodule(node, method)
             return
         if not is_own and self.children.has_own(node.value, method, name):
             return
@@ -203,13 +202,14 @@ class Reader:
             if not is_own:
                 self._field(node, method)
 
-    def _of_some_submodule(self, node: ast.Attribute, owner: str) -> None:
-        """An attribute of one of several submodules: ``layer.variables`` in a loop over layers."""
-        check_unknown_layer(self.children.layers(), node)
-        is_linen = node.attr in {*RECIPES, *OWN_ONLY, "variables"}
-        if is_linen and not self.children.defines(node.attr):
-            reason = f"{owner}.{node.attr} of one of several submodules has no NNX counterpart"
-            raise Refused(node, reason, "read it where the submodule is built", RULE)
+    def _of_some_submodule(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
+        """An attribute of what may be one of several submodules: ``layer.variables`` in a loop."""
+        problem = lost_field(self.children.layers, node)
+        if node.attr in {*RECIPES, *OWN_ONLY, "variables"} and not self.children.defines(node.attr):
+            reason = f"{ast.unparse(node)} of one of several submodules has no NNX counterpart"
+            problem = Refused(node, reason, "read it where the submodule is built", RULE)
+        if problem is not None and self.children.may_hold(node.value, method):
+            raise problem
 
     def _field(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
         """A field of a submodule."""
