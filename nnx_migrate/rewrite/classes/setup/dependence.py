@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
@@ -49,6 +50,7 @@ class Dependence:
         return any(self.of(child) for child in ast.iter_child_nodes(node))
 
 
+@lru_cache(maxsize=1 << 12)  # the conversion and several checks ask of the same setup
 def dependence_in(
     cls: ClassInfo, method: ast.FunctionDef, known: Dependence | None = None
 ) -> Dependence:
