@@ -53,7 +53,7 @@ class Attempt:
     placed: set[str] = field(default_factory=set)  # those that are built so somewhere
     inherits: bool = False  # whether classes that stay are made lazy by a base of their own
     checked: set[int] = field(default_factory=set)  # ids of keywords that give those modules
-    values: set[str] = field(default_factory=set)  # those with `modules_in` that are used as values
+    values: set[str] = field(default_factory=set)  # lazy classes that are used as values
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 

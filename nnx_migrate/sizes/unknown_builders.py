@@ -40,8 +40,21 @@ if TYPE_CHECKING:
 _MAY_BUILD = "may build a submodule of a class that is not known"
 # Methods of plain values, of which there are many in setup: they build no modules.
 _PLAIN = frozenset(name for kind in (dict, list, set, str, tuple, int) for name in dir(kind)) | {
-    *("all", "any", "astype", "copy", "max", "mean", "min", "ravel", "reshape", "squeeze", "std"),
-    *("sum", "tolist", "transpose", "var"),
+    *(
+        "all",
+        "any",
+        "argsort",
+        "astype",
+        "clip",
+        "copy",
+        "cumsum",
+        "flatten",
+        "item",
+        "max",
+        "mean",
+    ),
+    *("min", "prod", "ravel", "repeat", "reshape", "round", "squeeze", "std", "sum", "swapaxes"),
+    *("tolist", "transpose", "var"),
 }
 _REMATS = frozenset(
     f"{home}.{name}" for home in ("flax.linen", "jax") for name in ("remat", "checkpoint")

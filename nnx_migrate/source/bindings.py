@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from nnx_migrate.source.walking import children, each, walk
 
 # Methods of a list or dict after which it holds other things.
-_CHANGES = frozenset({"append", "extend", "insert", "setdefault", "update"})
+CHANGES = frozenset(
+    {"append", "extend", "insert", "setdefault", "update"}
+)  # what fills a container
 
 
 def target_names(target: ast.AST) -> Iterator[str]:
@@ -148,7 +150,7 @@ def bound_values(around: ast.AST, name: str) -> Iterator[ast.expr | None]:
             case ast.Subscript(value=ast.Name(id=other), ctx=ast.Store()) if other == name:
                 yield None
             case ast.Attribute(value=ast.Name(id=other), attr=word) if other == name:
-                if word in _CHANGES:
+                if word in CHANGES:
                     yield None
 
 

@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
 from nnx_migrate.rewrite.outside.closures import reads_module
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unknown
+from nnx_migrate.rewrite.outside.module_flow import may_hold_module, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.size_declarations import declarations
@@ -143,8 +144,7 @@ class _Walk:
             except Unknown as problem:
                 self.draft.doubts.append(Doubted(cls.name, decorator, str(problem)))
                 return
-            if self.context.modules_in.get(cls.name):
-                self.draft.values.add(cls.name)
+            self.draft.values.add(cls.name)
             self._wrapped("lazily", decorator, cls, more)
 
     def _wrapped(self, how: str, node: ast.expr, cls: ClassInfo, more: list[Argument]) -> None:
@@ -169,7 +169,7 @@ class _Walk:
             if is_open:
                 reason = f"names of {cls.module.name} are computed here"
                 self.draft.doubts.append(Doubted(cls.name, call, reason))
-            elif self.context.modules_in.get(cls.name):
+            else:
                 self.draft.values.add(cls.name)
         self.draft.edits[id(call)] = lambda renderer: made_call("as_lazy", renderer.inner(call))
         self.draft.lazy.add(id(call))
@@ -222,8 +222,7 @@ class _Walk:
         holding = self.context.modules_in.get(cls.name, frozenset())
         args = list(parent.args) if isinstance(parent, ast.Call) else []
         if not isinstance(parent, ast.Call) or parent.func is not place.node:
-            if holding:
-                self.draft.values.add(cls.name)
+            self.draft.values.add(cls.name)
             if not isinstance(parent, ast.Call) or args[:1] != [place.node]:
                 return
             if self.project.resolve(parent.func, place.scope) != "functools.partial":
@@ -237,6 +236,10 @@ class _Walk:
                 self._held(value, place.scope, (cls.name, name))
             elif name not in PLACEMENT:
                 self._plain(value, place.scope, name)
+                fields = [name] if name else [one.name for one in cls.fields]
+                taking = [one for one in fields if may_take_module(cls, one)]
+                if taking and may_hold_module(self.project, value, place.scope):
+                    raise Unknown(f"the field {taking[0]} may be given a module here")
                 if reads_module(self.project, self.places, value):
                     raise Unknown(f"the field {name} is given what refers to the module around it")
         self.draft.checked |= {id(one) for one in parent.keywords}

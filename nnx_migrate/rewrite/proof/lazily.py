@@ -23,8 +23,8 @@ from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.dropped import is_dropped
 from nnx_migrate.rewrite.proof.factories import factory_fields, factory_reads
+from nnx_migrate.rewrite.proof.field_modules import FieldModules
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
-from nnx_migrate.rewrite.proof.handed_modules import handed_modules
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.members import owners_of, plain_members
 from nnx_migrate.rewrite.proof.reading import (
@@ -43,7 +43,7 @@ from nnx_migrate.rewrite.proof.unbound import (
     words_read,
 )
 from nnx_migrate.rewrite.proof.ways import ways_to
-from nnx_migrate.source.classes import ClassInfo, positional_fields
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, last_name
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
@@ -81,7 +81,6 @@ class _Judge:
         self.by_word: dict[str, list[ClassInfo]] = {}
         for cls in self.converted:
             self.by_word.setdefault(cls.node.name, []).append(cls)
-        self.open = [one for one in self.converted if one.name in self.attempt.values]
         converted = self.attempt.decisions.converted
         decisions = self.attempt.decisions
         scopes = [one for one in decisions.scope_functions.values() if not one.stays]
@@ -104,21 +103,16 @@ class _Judge:
         yield from self._builders()
         for cls in self.converted:
             yield from ((cls.name, one) for one in ways_to(self.project, cls, self.attempt))
-        given: dict[str, tuple[str, int]] = {}  # keywords and strings, and where
-        handed: dict[int | None, tuple[str, int]] = {}  # positions of modules, and where
+        given = FieldModules(self.project, self.attempt, self.converted)
         filled = factory_fields(self.converted)
         for module in self.project.modules.values():
-            places = places_of(module, self.explicit)
-            yield from self._named(module, list(places))
+            places = list(places_of(module, self.explicit))
+            yield from self._named(module, places)
             yield from self._asked_inside(module)
             yield from factory_reads(filled, module, places)
-            for node in (one.node for one in places if id(one.node) not in self.attempt.checked):
-                for word in said(node) if not isinstance(node, ast.Attribute) else ():
-                    given.setdefault(word, (module.path, getattr(node, "lineno", 1)))
-            for position, call in handed_modules(self.project, places) if self.open else ():
-                handed.setdefault(position, (module.path, call.lineno))
+            given.read(module, places)
         yield from self._members()
-        yield from self._held(given, handed)
+        yield from given.doubts()
 
     # ---- ways to the class
 
@@ -298,18 +292,6 @@ class _Judge:
             for read in self._uncarried(cls, within):
                 why = f"the submodule {read.word} may be used here"
                 yield cls.name, Doubt(read.path, read.line, why)
-
-    def _held(
-        self, given: Mapping[str, tuple[str, int]], handed: Mapping[int | None, tuple[str, int]]
-    ) -> Iterator[tuple[str, Doubt]]:
-        """Classes that code out of sight builds and may give lazy modules, by keyword or position."""
-        for cls in self.open:
-            for name in sorted(self.attempt.modules_in[cls.name]):
-                position = positional_fields(cls).get(name)
-                at = given.get(name) or (handed.get(None) if position is not None else None)
-                at = at or (handed.get(position) if position is not None else None)
-                if at is not None:
-                    yield cls.name, Doubt(*at, f"{name} may be given a module here")
 
 
 def _evaluated(node: ast.AST, edited: frozenset[int]) -> Iterator[ast.AST]:
