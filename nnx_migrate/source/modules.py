@@ -183,12 +183,14 @@ class Parents:
 
     def above(self, node: ast.AST) -> list[ast.AST]:
         """Everything around ``node``, the innermost first."""
-        found: list[ast.AST] = []
-        parent = self.of(node)
+        return [*self._climb(node)]
+
+    def _climb(self, node: ast.AST) -> Iterator[ast.AST]:
+        around = self._parents
+        parent = around.get(id(node))
         while parent is not None:
-            found.append(parent)
-            parent = self.of(parent)
-        return found
+            yield parent
+            parent = around.get(id(parent))
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function around ``node``."""
@@ -196,11 +198,11 @@ class Parents:
 
     def functions(self, node: ast.AST) -> Iterator[FunctionNode]:
         """Every function around ``node``, the innermost first."""
-        return (one for one in self.above(node) if isinstance(one, FUNCTIONS))
+        return (one for one in self._climb(node) if isinstance(one, FUNCTIONS))
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The innermost class around ``node``."""
-        return next((one for one in self.above(node) if isinstance(one, ast.ClassDef)), None)
+        return next((one for one in self._climb(node) if isinstance(one, ast.ClassDef)), None)
 
 
 # ---- where an ``ast`` node stands in the exact source text
