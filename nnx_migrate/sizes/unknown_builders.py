@@ -280,17 +280,18 @@ def _is_class_field(interpreter: Interpreter, callee: ast.expr) -> bool:
     """Whether it is a field that holds classes of modules: ``{n: self.layer(4) for n in names}``."""
     if not isinstance(callee, ast.Attribute) or not _is_own(callee):
         return False
-    return _builds(interpreter.project, interpreter.root.fields.get(callee.attr))
+    return builds_modules(interpreter.project, interpreter.root.fields.get(callee.attr))
 
 
-def _builds(project: Project, value: Value | None) -> bool:
+def builds_modules(project: Project, value: Value | None) -> bool:
+    """Whether a call of a value builds a module."""
     match value:
         case Class():
             return True
         case Factories(options=options) | Choice(options=options):
-            return any(_builds(project, one) for one in options)
+            return any(builds_modules(project, one) for one in options)
         case Partial(target=target):
-            return _builds(project, target)
+            return builds_modules(project, target)
         case Library(symbol=symbol):
             return is_module_class(project, symbol)
     return False
