@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from tests.rewrite.classes.support import converted, refusal
+from tests.rewrite.running import printed_alike
 
 
 def test_one_name_in_two_collections_is_refused() -> None:
@@ -195,3 +196,71 @@ def test_an_attribute_that_holds_one_submodule_here_and_some_of_a_list_there_is_
         """
     )
     assert "self.c holds a submodule of its own here" in found.reason
+
+
+PRIVATE = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class __Inner(nn.Module):
+    def setup(self):
+        self.__dense = nn.Dense(2)
+
+    def __call__(self, x):
+        return self.__dense(x)
+
+
+Inner = __Inner
+
+
+class Model(nn.Module):
+{body}
+
+
+def main():
+    x = jnp.sin(jnp.arange(12.0)).reshape(2, 6)
+    variables = Model().init(jax.random.key(0), x)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
+        print(jax.tree_util.keystr(path), leaf.shape, float(leaf.sum()))
+    print(Model().apply(jax.tree.map(lambda v: v * 1.1, variables), x).tolist())
+"""
+COMPACT = "    @nn.compact\n    def __call__(self, x):\n"
+MANGLED = {
+    "submodule": f"{COMPACT}        return nn.Dense(3, name='__d')(x)\n",
+    "parameter": f"{COMPACT}        return x * self.param('__w', nn.initializers.normal(), (1, 6))\n",
+    "variable": f"{COMPACT}        return x * self.variable('s', '__w', jnp.ones, (1, 6)).value\n",
+    "class": f"{COMPACT}        return Inner()(x)\n",
+    "list": (
+        "    def setup(self):\n        self.__parts = [nn.Dense(3), nn.Dense(2)]\n\n"
+        "    def __call__(self, x):\n        for part in self.__parts:\n            x = part(x)\n"
+        "        return x\n"
+    ),
+}
+KEPT = {
+    "dunder": f"{COMPACT}        return nn.Dense(3, name='__d__')(x)\n",
+    "one line": f"{COMPACT}        return nn.Dense(3, name='_d')(x)\n",
+    "f-string": (
+        f"{COMPACT}        for i in range(2):\n            x = nn.Dense(3, name=f'__d{{i}}')(x)\n"
+        "        return x\n"
+    ),
+    "attribute": (
+        "    def setup(self):\n        self.__part = nn.Dense(3)\n\n"
+        "    def __call__(self, x):\n        return self.__part(x)\n"
+    ),
+    "stored as another": (
+        "    def setup(self):\n        self.__w = self.param('w', nn.initializers.normal(), (1, 6))\n\n"
+        "    def __call__(self, x):\n        return x * self.__w\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", MANGLED.values(), ids=MANGLED)
+def test_a_name_that_python_changes_in_a_class_is_lazy(body: str) -> None:
+    assert printed_alike(PRIVATE.replace("{body}", body))["m.Model"] == "lazy"
+
+
+@pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
+def test_a_name_that_python_leaves_is_explicit(body: str) -> None:
+    assert printed_alike(PRIVATE.replace("{body}", body))["m.Model"] == "explicit"

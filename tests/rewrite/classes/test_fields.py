@@ -11,7 +11,7 @@ from flax import nnx
 
 from tests.rewrite.classes.support import convert, converted, loaded, refusal
 from tests.rewrite.projects import one_line
-from tests.rewrite.running import compare, refused
+from tests.rewrite.running import compare, printed_alike, refused
 
 
 def init_of(source: str) -> str:
@@ -326,6 +326,33 @@ def test_a_declared_field_with_a_default_is_a_field() -> None:
         "    return x + self.param('table', nn.initializers.ones, (3,))\n"
     )
     assert "'table' names a field as well" in found.reason
+
+
+@pytest.mark.parametrize("default", ["default=4", "default_factory=lambda: 4"])
+@pytest.mark.parametrize("place", ["{0}\n    width: int = 3", "width: int = 3\n    {0}"])
+def test_a_default_that_no_argument_replaces_keeps_its_class_lazy(default: str, place: str) -> None:
+    fields = place.format(f"more: int = dataclasses.field(init=False, {default})")
+    source = f"""\
+import dataclasses
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Model(nn.Module):
+    {fields}
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(nn.Dense(self.more)(x))
+
+
+def main():
+    variables = Model(2).init(jax.random.key(0), jnp.ones((2, 6)))
+    print(jax.tree.map(jnp.shape, variables))
+    print(Model(width=2).apply(variables, jnp.ones((2, 6))).tolist())
+"""
+    assert printed_alike(source) == {"m.Model": "lazy"}
 
 
 def with_default(default: str) -> str:

@@ -38,6 +38,34 @@ def check_collections(items: Mapping[int, Item]) -> None:
             )
 
 
+def check_mangled(items: Iterable[Item]) -> None:
+    """Refuse names that Python takes for private in a class: ``self.__w`` is ``_Model__w``, ``"__w"`` is not.
+
+    Raises:
+      Refused: at the one that has such a name.
+    """
+    for item in items:
+        names = [item.name.value] if isinstance(item.name, ast.Constant) else []
+        if item.name is None and item.site is not None:
+            names += [*item.site.numbers, item.site.class_name]
+        for name in names:
+            if isinstance(name, str) and _is_private(name):
+                raise _mangled(item.call, name)
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
+
+
+def _mangled(node: ast.AST, name: str) -> Refused:
+    return Refused(
+        node,
+        f"Python takes {name!r} for private, and changes it where it is an attribute",
+        "rename it",
+        "names",
+    )
+
+
 def check_sown(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     """Refuse a variable under whose name the class sows into another collection.
 
@@ -123,6 +151,8 @@ def check_stored(attributes: Iterable[Attribute]) -> None:
                 "give each an attribute",
                 "names",
             )
+        if one.kind is Kind.STRUCTURE and _is_private(one.name):  # its submodules' names are texts
+            raise _mangled(one.value, one.name)
         if one.stored is None:
             continue
         for other in known:

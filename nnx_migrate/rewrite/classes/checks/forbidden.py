@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.classes.checks.conflicts import (
     check_automatic,
     check_collections,
+    check_mangled,
     check_sown,
 )
 from nnx_migrate.rewrite.classes.data import Refused
@@ -219,6 +220,7 @@ def check_items(
     every = {**items, **in_helpers}
     _check_names(cls, every, compact)
     check_collections(every)
+    check_mangled(every.values())
     check_sown(cls, every)
     homes = {id(one) for one in (cls.methods.get("setup"), compact)}
     for name, method in cls.methods.items():

@@ -76,9 +76,7 @@ def parameters_of(
                 "rename the field",
                 RULE,
             )
-        made = _parameter(project, cls, one, renderer, remarks, everywhere_keyword)
-        if made is not None:
-            found.append(made)
+        found.append(_parameter(project, cls, one, renderer, remarks, everywhere_keyword))
     return tuple(found)
 
 
@@ -98,7 +96,7 @@ def _parameter(
     renderer: Renderer,
     remarks: Remarks,
     keyword_only: bool,
-) -> Parameter | None:
+) -> Parameter:
     here = one.owner is cls
     keyword_only = one.keyword_only or (keyword_only and here) or _class_keyword_only(one.owner)
     annotation = renderer.render(one.annotation) if here else _inherited(project, cls, one)
@@ -113,7 +111,12 @@ def _parameter(
     options = _field_options(project, one)
     if options is not None:
         if _is_false(options.get("init")):
-            return None
+            raise Refused(
+                one.node,
+                f"no argument of the constructor gives the field {one.name!r}, its default does",
+                "make it a constant of the class",
+                RULE,
+            )
         keyword_only = keyword_only or _is_true(options.get("kw_only"))
         factory = options.get("default_factory")
         if factory is not None:
