@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rewrite.projects import one_line
+from tests.rewrite.running import printed_alike
 from tests.rewrite.test_forms import auto, code, reason, said
 
 BASE = (
@@ -68,3 +69,78 @@ def test_what_only_its_class_body_knows_is_lazy() -> None:
     result = auto({"m.py": base + CHILD})
     assert said(result) == {"m.Base": "lazy", "m.Child": "lazy"}
     assert "the default reads 'K' of its class body" in reason(result, "m.Child")
+
+
+CONSTANTS = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Part(nn.Module):
+    width: int = 3
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x)
+
+
+class Other(nn.Module):
+    width: int = 3
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.LayerNorm()(nn.Dense(self.width)(x))
+
+
+class Base(nn.Module):
+    {base}
+
+    {body}
+
+
+class Model(Base):
+    {derived}
+
+
+def main():
+    for cls in (Base, Model):
+        x = jnp.sin(jnp.arange(12.0)).reshape(2, 6)
+        variables = cls().init(jax.random.key(0), x)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
+            print(jax.tree_util.keystr(path), leaf.shape, float(leaf.sum()))
+        print(cls().apply(jax.tree.map(lambda v: v * 1.1, variables), x).tolist())
+"""
+BUILT = {
+    "compact": "@nn.compact\n    def __call__(self, x):\n        return self.made()(x)",
+    "setup": (
+        "def setup(self):\n        self.part = self.made()\n\n"
+        "    def __call__(self, x):\n        return self.part(x)"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", BUILT.values(), ids=BUILT)
+@pytest.mark.parametrize(
+    ("base", "derived"),
+    [
+        ("made = nn.LayerNorm", "made = nn.RMSNorm"),
+        ("made = Part", "made = Other"),
+        ("@property\n    def made(self):\n        return Part", None),
+    ],
+    ids=["layers", "classes", "property"],
+)
+def test_classes_that_a_constant_names_otherwise_in_a_derived_class_are_lazy(
+    body: str, base: str, derived: str | None
+) -> None:
+    other = base.replace("Part", "Other") if derived is None else derived
+    source = CONSTANTS.replace("{body}", body).replace("{base}", base).replace("{derived}", other)
+    forms = printed_alike(source)
+    assert (forms["m.Base"], forms["m.Model"]) == ("lazy", "lazy")
+
+
+@pytest.mark.parametrize("body", BUILT.values(), ids=BUILT)
+@pytest.mark.parametrize("derived", ["scale = 2", "made = nn.LayerNorm"])
+def test_a_constant_that_names_the_same_class_is_explicit(body: str, derived: str) -> None:
+    source = CONSTANTS.replace("{body}", body).replace("{base}", "made = nn.LayerNorm")
+    assert printed_alike(source.replace("{derived}", derived))["m.Model"] == "explicit"

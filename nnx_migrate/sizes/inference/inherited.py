@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
@@ -47,7 +48,7 @@ def handed_to_bases(analysis: ClassAnalysis, found: Found) -> Mapping[str, Mappi
         pairs = list(_pairs(base, found, sites, own))
         given = _given(analysis, base, found, pairs)
         pairs += _conditions(base, sites) if given else ()
-        other = next(_different(pairs, given), None)
+        other = next(chain(_other_classes(base, sites), _different(pairs, given)), None)
         if other is None and not _is_missing(analysis, base, found, sites, given):
             handed[parent.name] = given
             continue
@@ -87,6 +88,14 @@ def _pairs(
             before, after = (other.before, other.after) if other else (None, None)
             yield _Pair(f"{one.name} before a loop", before, one.before)
             yield _Pair(f"{one.name} in a loop", after, one.after)
+
+
+def _other_classes(base: ClassSizes, sites: Mapping[int, Site]) -> Iterator[str]:
+    """What is of another class here: ``self.norm()`` where both classes have their own ``norm = nn.LayerNorm``."""
+    for key in sites.keys() & base.sites.keys():
+        here, there = sites[key], base.sites[key]
+        if (here.symbol, here.class_name) != (there.symbol, there.class_name):
+            yield f"{ast.unparse(here.call.func)} is of another class there"
 
 
 def _conditions(base: ClassSizes, sites: Mapping[int, Site]) -> Iterator[_Pair]:
