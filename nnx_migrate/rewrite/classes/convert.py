@@ -33,6 +33,7 @@ from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.stacking import check_late
+from nnx_migrate.rewrite.classes.checks.transformed_draws import check_transformed_draws
 from nnx_migrate.rewrite.classes.checks.trees import check_trees
 from nnx_migrate.rewrite.classes.checks.unread import check_unread
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
@@ -155,6 +156,7 @@ class _Conversion:
         check_text(self.cls)
         check_generic(self.project, self.cls)
         check_every_call(self.cls)
+        check_transformed_draws(self.project, self.cls)
         attributes = self._setup_attributes()
         check_captures(self.project, self.cls, attributes, self.items)
         check_kept(self.cls, attributes)
