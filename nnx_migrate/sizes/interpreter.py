@@ -191,6 +191,8 @@ class Interpreter(ABC):
 
     def note(self, node: ast.expr, value: Value, frame: Frame) -> None:
         """Remember what a root expression is when it is static."""
+        if isinstance(node, ast.Starred):  # no value by itself
+            return
         if not frame.own or (id(node) in self.initial_facts and not self.primary):
             return
         found = static_of(value)

@@ -419,3 +419,31 @@ def test_a_field_takes_the_place_of_an_abstract_property(given: str) -> None:
 @pytest.mark.parametrize("default", ["", " = bool(1)"])
 def test_one_without_a_plain_default_keeps_its_class_linen(default: str) -> None:
     assert "stands for a method of a base" in refused(ABSTRACT.format(default=default))
+
+
+@pytest.mark.parametrize(
+    "shape", ["(*self.shape, 2)", "[*self.shape, *(2,)]", "(6, *self.tail, 2)"]
+)
+def test_a_field_spread_in_a_shape_stays_spread(shape: str) -> None:
+    source = f"""\
+from typing import Sequence
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Model(nn.Module):
+    shape: Sequence[int] = (6,)
+    tail: Sequence[int] = ()
+
+    @nn.compact
+    def __call__(self, x):
+        return x @ self.param("v", nn.initializers.normal(), {shape})
+
+
+def main():
+    x = jnp.sin(jnp.arange(12.0)).reshape(2, 6)
+    variables = Model().init(jax.random.key(0), x)
+    print(jax.tree.map(jnp.shape, variables), Model().apply(variables, x).tolist())
+"""
+    assert printed_alike(source) == {"m.Model": "explicit"}
