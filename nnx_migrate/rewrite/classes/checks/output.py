@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Sequence
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import IMPORTS
@@ -18,6 +19,7 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
 RULE = "class"
+_BUILTINS = frozenset(dir(builtins))
 
 
 def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = frozenset()) -> None:
@@ -41,8 +43,9 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
             "sizes",
         )
     _check_own(cls, function)
+    _check_builtins(cls, functions)
     imported = {name.partition(".")[0] for name in IMPORTS}
-    known = set(dir(builtins)) | imported | {"__class__"} | _class_names(cls) | builders
+    known = {*_BUILTINS} | imported | {"__class__"} | _class_names(cls) | builders
     inside = set(walk(function))
     for one in functions:
         own = names_bound_below(function if one in inside else one) - {one.name}
@@ -64,6 +67,32 @@ def _check_own(cls: ClassInfo, function: ast.FunctionDef) -> None:
     if taken:
         name = min(taken)
         raise Refused(cls.node, f"its code uses the name {name!r}", "rename it", "names")
+
+
+def _check_builtins(cls: ClassInfo, functions: Sequence[ast.FunctionDef]) -> None:
+    """Refuse builtins that are written here and mean something else: in the file, the function or the class."""
+    own = {
+        one.id
+        for method in cls.methods.values()
+        for one in each(method, ast.Name)
+        if isinstance(one.ctx, ast.Load)
+    }
+    methods = _class_names(cls)
+    for function in functions:
+        bound = names_bound_below(function)
+        written = (one.annotation for one in each(function, ast.arg))
+        annotations = {id(one) for part in written if part is not None for one in walk(part)}
+        for one in each(function, ast.Name):
+            if one.id in own or one.id not in _BUILTINS or not isinstance(one.ctx, ast.Load):
+                continue
+            hidden = one.id in bound or cls.scope.lookup(one.id) is not None
+            if hidden or (id(one) in annotations and one.id in methods):
+                raise Refused(
+                    cls.node,
+                    f"__init__ or a property needs the builtin {one.id!r}, which means something else here",
+                    "rename it",
+                    "names",
+                )
 
 
 def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> None:
