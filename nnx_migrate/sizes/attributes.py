@@ -112,6 +112,8 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
             return Function(found[1], found[0].scope, {}, owner, found[0])
         case DataClass(info=info) if (static := _static(interpreter, info, name)) is not None:
             return static
+        case Library(symbol="<super>"):
+            return _super_attribute(interpreter, name, frame)
         case Library(symbol=symbol):
             return Library(f"{symbol}.{name}")
         case _:
@@ -219,17 +221,30 @@ def _super_method(
     kwargs: dict[str, Value],
     frame: Frame,
 ) -> Value:
+    function = _inherited(name, frame)
+    if function is None:
+        return Unknown(f"no inherited method {name}, or none outside a method")
+    found = interpreter.call_function(function, args, kwargs)
+    return spelled_out(found, interpreter.endings)  # behind the method, without its locals
+
+
+def _inherited(name: str, frame: Frame) -> Function | None:
+    """The method ``name`` of the bases behind the class whose method runs."""
     instance, here = frame.instance, frame.defined_in
-    if instance is None or here is None:
-        return Unknown("super() outside a method")
-    order = instance.info.mro
+    order = instance.info.mro if instance is not None else ()
     for cls in order[order.index(here) + 1 :] if here in order else ():
         if name in cls.methods:
-            function = Function(cls.methods[name], cls.scope, {}, instance, cls)
-            # What goes on behind the base's method does not have its locals.
-            found = interpreter.call_function(function, args, kwargs)
-            return spelled_out(found, interpreter.endings)
-    return Unknown(f"no inherited method {name}")
+            return Function(cls.methods[name], cls.scope, {}, instance, cls)
+    return None
+
+
+def _super_attribute(interpreter: Interpreter, name: str, frame: Frame) -> Value:
+    function = _inherited(name, frame)
+    if function is None or not isinstance(function.node, ast.FunctionDef):
+        return Unknown(f"no inherited property {name}")
+    words = [ast.unparse(one) for one in function.node.decorator_list]
+    is_property = any(one.endswith("property") for one in words)
+    return interpreter.call_function(function, (), {}) if is_property else function
 
 
 def _array_method(

@@ -67,7 +67,7 @@ def stored(cls: ClassInfo) -> set[str]:
 
 @lru_cache(maxsize=1)  # every attempt of a run asks
 def words_read(project: Project) -> frozenset[str]:
-    """Attributes that are read of anything but ``self``, and names that strings say."""
+    """Attributes that are read of anything but ``self`` and ``super()``, and names that strings say."""
     return frozenset(
         word
         for module in project.modules.values()
@@ -78,7 +78,7 @@ def words_read(project: Project) -> frozenset[str]:
 
 def _words(node: ast.AST) -> Iterator[str]:
     match node:
-        case ast.Attribute(value=ast.Name(id="self")):
+        case ast.Attribute(value=ast.Name(id="self") | ast.Call(func=ast.Name(id="super"))):
             return
         case ast.Attribute(attr=word):
             yield word
@@ -113,15 +113,20 @@ class _Reach:
         return any(self._reaches(one, above | {id(found[1])}) for one in methods)
 
     def _of_bases(self, found: Method) -> Iterator[Method]:
-        """Methods that a method calls as ``super().name(...)``."""
+        """Methods that a method calls as ``super().name(...)`` or ``Base.name(self, ...)``."""
         owner, method = found
         bases = self.cls.mro[self.cls.mro.index(owner) + 1 :]
         for one in each(method, ast.Attribute):
             match one.value:
-                case ast.Call(func=ast.Name(id="super"), args=[]):
+                case ast.Call(func=ast.Name(id="super")):
                     yield from [
                         (base, base.methods[one.attr]) for base in bases if one.attr in base.methods
                     ][:1]
+                case ast.Name() | ast.Attribute():
+                    symbol = self.project.resolve(one.value, owner.scope)
+                    named = next((base for base in bases if base.name == symbol), None)
+                    inherited = named and named.find(one.attr)
+                    yield from [inherited] if inherited else []
 
     def _words(self, node: ast.AST) -> Iterator[str]:
         """Attributes of ``self`` that a node reads, of calls too: ``self(x)``, ``jax.vmap(self)``."""
