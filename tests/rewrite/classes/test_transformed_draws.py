@@ -20,6 +20,10 @@ def over_rows(function, x):
     return jax.vmap(function)(x)
 
 
+def dropped(drop, x):
+    return jax.nn.softmax(drop(jax.lax.stop_gradient(x)))
+
+
 class Plain(nn.Module):
     @nn.compact
     def __call__(self, x):
@@ -105,6 +109,7 @@ KEPT = {
     ),
     "argument": "return jax.vmap(lambda row: row * 2)(self.drop(x))",
     "tree": "return jax.tree.map(self.drop, (x, x * 2))",
+    "function that calls it": "return dropped(self.drop, x)",
     "function": "return jax.nn.relu(self.drop(x))",
 }
 

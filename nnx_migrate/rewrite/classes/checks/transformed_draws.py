@@ -21,12 +21,21 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 RULE = "class"
-# Of jax, what calls a function where it stands, or takes arrays alone.
-_IN_PLACE = (
-    *("jax.tree", "jax.nn.", "jax.random.", "jax.named_", "jax.debug.", "jax.image."),
-    *("jax.numpy.", "jax.dtypes."),
+# What of jax (0.10) traces a function that it is given.
+_TRACING = frozenset(
+    {"vmap", "pmap", "jit", "pjit", "checkpoint", "remat", "shard_map", "smap", "custom_vmap"}
+    | {"grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian", "jvp", "vjp"}
+    | {"linearize", "linear_transpose", "custom_jvp", "custom_vjp", "custom_gradient", "checkify"}
+    | {"closure_convert", "eval_shape", "make_jaxpr"}
 )
-_TRACED = frozenset({"jax.numpy.vectorize", "jax.numpy.apply_along_axis", "jax.numpy.piecewise"})
+_LOOPS = frozenset(
+    {"associative_scan", "cond", "custom_linear_solve", "custom_root", "fori_loop", "map"}
+    | {"platform_dependent", "reduce", "reduce_window", "scan", "switch", "while_loop"}
+)
+_TRACED = frozenset(
+    {"jax.numpy.vectorize", "jax.numpy.apply_along_axis", "jax.numpy.piecewise"}
+    | {f"jax.lax.{name}" for name in _LOOPS}
+)
 _DROPOUT = frozenset({"rate", "dropout_rate"})  # fields of Linen's layers that have one
 _HANDING_ON = frozenset({"partial", "list", "tuple", "dict", "zip", "enumerate", "reversed"})
 _ITEMS = frozenset({"items", "values"})
@@ -222,7 +231,7 @@ _MODULE = "flax.linen.Module"
 def _is_transform(project: Project, symbol: str) -> bool:
     """Whether a function traces one that it is given apart; a function of the project, if it uses such."""
     if symbol.startswith("jax."):
-        return symbol in _TRACED or not symbol.startswith(_IN_PLACE)
+        return symbol in _TRACED or symbol.rpartition(".")[2] in _TRACING
     found = project.definition(symbol) if project.split(symbol)[0] is not None else None
     if found is None:
         return False
