@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rewrite.projects import rewrite_in_form
 from tests.rewrite.running import printed_alike
 
 SOURCE = """\
@@ -127,3 +128,44 @@ def test_a_draw_in_what_jax_transforms_keeps_its_class_lazy(body: str) -> None:
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
 def test_a_draw_elsewhere_is_explicit(body: str) -> None:
     assert forms(body)["m.Model"] == "explicit"
+
+
+FIELD = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Model(nn.Module):
+    module: nn.Module
+
+    @nn.compact
+    def __call__(self, x):
+        y = self.module(x)
+        return y + jax.checkpoint(lambda rows: self.module(rows) * 2)(x)
+
+
+def main():
+    x = jnp.sin(jnp.arange(12.0)).reshape(2, 6)
+    model = Model(nn.Dense(6))
+    keys = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
+    variables = model.init(keys, x)
+    print(jax.tree.map(jnp.shape, variables), model.apply(variables, x))
+"""
+DROPOUT = """\
+
+
+class Other(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dropout(0.5)(x, deterministic=False)
+"""
+
+
+@pytest.mark.parametrize(("more", "form"), [("", "explicit"), (DROPOUT, "lazy")])
+def test_a_module_of_any_class_may_draw_where_one_of_the_project_does(more: str, form: str) -> None:
+    result = rewrite_in_form({"m.py": FIELD + more}, "auto")
+    forms = {one.name: one.reason for one in result.classes}
+    told = "it draws keys inside a function that jax transforms, where a stream cannot count"
+    assert (forms["m.Model"] == told) == (form == "lazy")
+    printed_alike(FIELD + more)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from nnx_migrate.constructs import layer_of
+from nnx_migrate.constructs import all_layers, layer_of
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.bindings import bindings_below, target_names
@@ -201,7 +201,7 @@ class _Code:
                 parts = [] if classes else [*walk(one.annotation)]
                 parts += walk(one.default) if one.default else ()
                 symbols = _symbols(self.project, one.owner.scope, parts)
-                return any(one == _MODULE or may_draw(self.project, one) for one in symbols)
+                return any(may_draw(self.project, one) for one in symbols)
         return False
 
     def _others(self) -> Iterator[_Code]:
@@ -225,9 +225,6 @@ class _Code:
         return False
 
 
-_MODULE = "flax.linen.Module"
-
-
 def _is_transform(project: Project, symbol: str) -> bool:
     """Whether a function traces one that it is given apart; a function of the project, if it uses such."""
     if symbol.startswith("jax."):
@@ -247,6 +244,8 @@ def may_draw(project: Project, symbol: str, seen: frozenset[str] = frozenset()) 
     layer = layer_of(symbol)
     if layer is not None:
         return bool(_DROPOUT & {*layer.fields})
+    if symbol == "flax.linen.Module":
+        return _is_drawn_in(project)
     cls = project.linen.get(symbol)
     if cls is None or symbol in seen:
         return False
@@ -260,12 +259,22 @@ def may_draw(project: Project, symbol: str, seen: frozenset[str] = frozenset()) 
         for owner in cls.mro
         for method in owner.methods.values()
     ) or any(
-        one == _MODULE or may_draw(project, one, inside)
+        may_draw(project, one, inside)
         for field in cls.fields
         for part in (field.annotation, field.default)
         if part is not None
         for one in _symbols(project, field.owner.scope, walk(part))
     )
+
+
+@lru_cache(maxsize=2)  # every class that hands a module of an unknown class to jax asks
+def _is_drawn_in(project: Project) -> bool:
+    """Whether anything of the project may draw: a module that it is given may be of any class there."""
+    drawing = {
+        one.rpartition(".")[2] for one, layer in all_layers().items() if _DROPOUT & {*layer.fields}
+    }
+    words = {"make_rng", *drawing}
+    return any(words & module.by_word.keys() for module in project.modules.values())
 
 
 def _symbols(project: Project, scope: Scope, nodes: Iterable[ast.AST]) -> Iterator[str]:
