@@ -46,10 +46,13 @@ class ExplicitCalls:
             is_part = self._holds_own(held)
             absent = inside.absent(nnm.abstract(make), held) if is_part else None
             # What it adds starts as in the round of what is there; a lift runs all of it again.
-            rounds = 0 if is_part else self._round()
+            rounds = 0 if is_part else self.scope.rng_counters.get(_ROUNDS, 0)
             model = self._built(make, rounds, absent, **self._spare(make))
+            variables = nnm.variables_of(model)
+            if variables and not is_part:  # what made none has drawn no keys for them
+                self.scope.rng_counters[_ROUNDS] = rounds + 1
             made = inside.merged(nnm.variables_with(model, _bound(method, args, kwargs)), held)
-            held = inside.merged(self._mutable(nnm.variables_of(model)), held)  # before the call
+            held = inside.merged(self._mutable(variables), held)  # before the call
             self.scope.rng_counters[_WHOLE] = 1
         model = nnm.abstract(make)
         lacking = set()
@@ -205,12 +208,6 @@ class ExplicitCalls:
         )
         self.scope.rng_counters.update(drawn)
         return built
-
-    def _round(self) -> int:
-        """How often the module was made in this place before."""
-        counters = self.scope.rng_counters
-        counters[_ROUNDS] = counters.get(_ROUNDS, -1) + 1
-        return int(counters[_ROUNDS])
 
     def _spare(self, make: Callable[..., Any]) -> dict[str, Any]:
         """A key for modules without parameters, which Linen's ``init`` asks for none."""

@@ -126,9 +126,11 @@ class _Judge:
                 continue
             line = getattr(node, "lineno", 1)
             failure = self.attempt.failed.get(module.path)
+            named = class_named(self.project, node, place.scope)
             for word, member in _mentions(node):
                 reason = failure.reason if failure else f"{word} is named here"
-                for cls in self.by_word.get(word, ()):
+                # A name of an import may be another than the class's own.
+                for cls in self.by_word.get(named.node.name if named else word, ()):
                     if _has(cls, member) and self._may_mean(cls, node, place.scope):
                         yield cls.name, Doubt(module.path, line, reason)
 
