@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
 from nnx_migrate.rewrite.outside.closures import reads_module
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unknown
-from nnx_migrate.rewrite.outside.module_flow import may_hold_module, may_take_module
+from nnx_migrate.rewrite.outside.module_values import may_hold_module, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.size_declarations import declarations

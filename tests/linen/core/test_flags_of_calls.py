@@ -46,7 +46,9 @@ def model(module: Any, part: Any, flags: tuple[bool, ...]) -> Any:
     return Model()
 
 
-@pytest.mark.parametrize("flags", [(True,), (False, True), (False, False, True), (True, False, True)])
+@pytest.mark.parametrize(
+    "flags", [(True,), (False, True), (False, False, True), (True, False, True)]
+)
 def test_a_part_that_a_later_call_makes_starts_from_linens_keys(flags: tuple[bool, ...]) -> None:
     wanted = model(flax.linen.Module, Part, flags).init(KEY, X)
     given = model(nn.Module, lazy(ExplicitPart), flags).init(KEY, X)

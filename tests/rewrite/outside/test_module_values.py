@@ -55,6 +55,15 @@ class Builder:
     def head(self):
         return nn.Dense(3)
 
+    def net(self, cls, part):
+        return cls(part)
+
+    def with_act(self, act):
+        return Net(act=act)
+
+    def with_fields(self, cls, **fields):
+        return cls(**fields)
+
 
 HEADS = {{"dense": nn.Dense(3), "relu": nn.relu}}
 HEADS["again"] = nn.Dense(2)
@@ -84,6 +93,9 @@ GIVEN = {
     "a function that builds": "model = build(Net, act=nn.Dense(3))",
     "a function that builds, unpacked": 'model = build(Net, **{{"act": make()}})',
     "a function that builds, by position": "model = build_with(Net, nn.Dense(3))",
+    "a method that builds": "model = Builder().with_act(nn.Dense(3))",
+    "a method that builds, by position": "model = Builder().net(Net, nn.Dense(3))",
+    "a method that builds, unpacked": "model = Builder().with_fields(Net, act=nn.Dense(3))",
     "a class of a table": 'model = {{"net": Net}}["net"](act=nn.Dense(3))',
     "another class": "model = Outer(act=nn.Dense(3))",
     "a clone": "model = Net().clone(act=nn.Dense(3))",

@@ -1,0 +1,174 @@
+"""Expressions that may be a module, or what builds one: ``head`` after ``head = nn.Dense(3)``.
+
+An explicit class takes a field of functions for an activation, which has no variables and keeps the size of
+its input, and one of modules for explicit modules. Whoever may give it others needs the class in its lazy form.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from nnx_migrate.constructs import is_linen
+from nnx_migrate.rewrite.classes.fields.types import may_hold_arrays
+from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
+from nnx_migrate.rewrite.outside.class_members import class_named, is_module
+from nnx_migrate.rewrite.outside.name_flow import (
+    Key,
+    flows,
+    functions_of,
+    named,
+    parameters,
+    returned,
+)
+from nnx_migrate.source.bindings import CHANGES
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.other_values import is_name
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
+
+_SAME = frozenset(
+    {"bind", "clone", "copy", "get", "pop", "setdefault"}
+)  # give what their owner has
+
+
+def may_hold_module(
+    project: Project, value: ast.expr, scope: Scope, *, or_maker: bool = False
+) -> bool:
+    """Whether an expression may be a module, or hold one: ``HEADS["dense"]`` of a table of modules.
+
+    Args:
+      or_maker: also a class of modules, or a function that gives one.
+    """
+    held = _held(project, or_maker)
+    return any(one is None or one in held for one in _sources(project, value, scope, or_maker))
+
+
+def may_take_module(cls: ClassInfo, field: str) -> bool:
+    """Whether a field's annotation leaves room for a module: ``Any``, ``Callable``; not ``int``."""
+    found = (one.annotation for one in cls.fields if one.name == field)
+    return any(may_hold_arrays(one) and not is_name(one, "float") for one in found)
+
+
+def unseen_takers(
+    project: Project, calls: Iterable[tuple[ast.Call, Scope]], *, or_maker: bool = False
+) -> Iterator[tuple[str | int, ast.Call]]:
+    """Arguments, by keyword or position, that may give a module to a class out of sight; "" for any.
+
+    Example: ``make`` of ``build(Net, make=nn.Dense(3))`` with ``def build(cls, **fields)``.
+    """
+    for call, scope in calls:
+        if _is_known(project, call, scope):
+            continue
+        functions = functions_of(project, call.func, scope)
+        handed_on = not functions or any(one.args.kwarg is not None for one in functions)
+        names = {name for one in functions for name in parameters(one)}
+        for keyword in call.keywords if handed_on else ():
+            if keyword.arg not in names and may_hold_module(
+                project, keyword.value, scope, or_maker=or_maker
+            ):
+                yield from ((name, call) for name in _words(project, keyword, or_maker))
+        for position, value in enumerate(() if functions else call.args):
+            if may_hold_module(project, value, scope, or_maker=or_maker):
+                yield "" if isinstance(value, ast.Starred) else position, call
+
+
+def _is_known(project: Project, call: ast.Call, scope: Scope) -> bool:
+    """Whether a call is one of a class in sight, a library or a builtin, or fills a container."""
+    function = call.func
+    symbol = project.resolve(function, scope)
+    if class_named(project, function, scope) is not None:
+        return True
+    if symbol is not None:
+        found = project.definition(symbol)
+        is_library = found is None and project.split(symbol)[0] is None
+        return (is_library and symbol != "dataclasses.replace") or (
+            found is not None and isinstance(found[1], ast.ClassDef)
+        )
+    match function:
+        case ast.Name(id=name):
+            return scope.lookup(name) is None and hasattr(builtins, name)
+        case ast.Attribute(attr=name):
+            return name in CHANGES
+    return False
+
+
+def _words(project: Project, keyword: ast.keyword, or_maker: bool) -> list[str]:
+    """The names that a keyword gives; unpacked, those of all dicts that hold modules."""
+    if keyword.arg is not None:
+        return [keyword.arg]
+    return sorted(word for kind, _, word in _held(project, or_maker) if kind == "entry")
+
+
+@lru_cache(maxsize=4)  # every field of every class asks
+def _held(project: Project, or_maker: bool) -> frozenset[Key]:
+    """The names that may hold a module, or are of functions that give one."""
+    sources: dict[Key, set[Key | None]] = {}
+    for module in project.modules.values():
+        for key, value, scope in flows(project, module):
+            sources.setdefault(key, set()).update(_sources(project, value, scope, or_maker))
+    held = {*_annotated(project)}
+    while more := {key for key, of in sources.items() if None in of or of & held} - held:
+        held |= more
+    return frozenset(held)
+
+
+def _annotated(project: Project) -> Iterator[Key]:
+    """Fields that are annotated as modules."""
+    for cls in project.linen.values():
+        for one in cls.fields:
+            words = (
+                node for node in walk(one.annotation) if isinstance(node, ast.Name | ast.Attribute)
+            )
+            if any(_is_class(project, node, cls.scope) for node in words):
+                yield "attribute", cls.name, one.name
+
+
+def _is_class(project: Project, node: ast.expr, scope: Scope) -> bool:
+    cls = class_named(project, node, scope)
+    symbol = project.resolve(node, scope)
+    return (cls is not None and cls.linen) or (symbol is not None and is_module(symbol))
+
+
+def _sources(
+    project: Project, value: ast.AST, scope: Scope, or_maker: bool
+) -> Iterator[Key | None]:
+    """The names whose modules an expression may be or hold; None where it builds one, or makes it."""
+    match value:
+        case ast.Name() | ast.Attribute():
+            yield from named(project, value, scope)
+            if or_maker:
+                yield from map(returned, named(project, value, scope))
+                if _is_class(project, value, scope):
+                    yield None
+        case ast.Lambda(body=body) if or_maker:
+            yield from _sources(project, body, scope.enter(value), or_maker)
+        case (
+            ast.Subscript(slice=ast.Constant(value=str() as word))
+            | ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as word), *_])
+        ):
+            yield "entry", "", word
+            return
+        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _SAME:
+            yield from _sources(project, owner, scope, or_maker)
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as name), *_]):
+            yield "attribute", "", name
+        case ast.Call(func=ast.Name(id="dict"), keywords=keywords) if keywords:
+            for one in keywords:
+                yield from _sources(project, one.value, scope, or_maker)
+        case ast.Call(func=ast.Name() | ast.Attribute() as function):
+            if _is_class(project, function, scope):
+                yield None
+            yield from map(returned, named(project, function, scope))
+            if or_maker and _wraps(project.resolve(function, scope)):
+                for inner in value.args[:1]:
+                    yield from _sources(project, inner, scope, or_maker)
+    for part in held_parts(value):
+        yield from _sources(project, part, scope, or_maker)
+
+
+def _wraps(symbol: str | None) -> bool:
+    """Whether a function gives what builds as its argument does: ``partial``, ``nn.remat``."""
+    return symbol == "functools.partial" or (symbol is not None and is_linen(symbol))
