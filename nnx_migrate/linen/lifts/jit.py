@@ -177,7 +177,7 @@ def _without_suffixes(rngs: Groups) -> Any:
 def _count(pack: Pack, key: Any, before: list[Any]) -> None:
     """Notes how many keys a first call drew; lets a later one have drawn as many."""
     if key not in _drawn.by_key:
-        counters = [root.rng_counters for root in pack.roots]
+        counters = [_copied(root.rng_counters) for root in pack.roots]
         _drawn.by_key[key] = [_minus(now, then) for now, then in zip(counters, before, strict=True)]
     else:
         for root, drawn, then in zip(pack.roots, _drawn.by_key[key], before, strict=True):
@@ -185,7 +185,9 @@ def _count(pack: Pack, key: Any, before: list[Any]) -> None:
 
 
 def _copied(counters: Any) -> Any:
-    return {k: _copied(v) if isinstance(v, dict) else v for k, v in counters.items()}
+    """The counts; a lazy form of an explicit class keeps the module without values beside them."""
+    counts = {k: v for k, v in counters.items() if isinstance(v, dict | int)}
+    return {k: _copied(v) if isinstance(v, dict) else v for k, v in counts.items()}
 
 
 def _minus(now: Any, then: Any) -> dict[Any, Any]:
