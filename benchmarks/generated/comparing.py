@@ -15,6 +15,7 @@ from benchmarks.generated.projects import Project
 from benchmarks.generated.running import Raised, Transcript, transcript
 from benchmarks.generated.transcripts import Runner
 from nnx_migrate.model import FileStatus, Form, RewriteResult
+from nnx_migrate.model import Outcome as Decision
 from nnx_migrate.rewrite.forms import rewrite_in
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.files import SourceText
@@ -33,7 +34,7 @@ class Outcome:
     Attributes:
       kind: `EQUAL`; "equal by operation" where only the compiled programs round apart; "announced"
         where the report names the difference; else "different", "raises", "crash", "unconverted",
-        "comments" or "not stable".
+        "comments", "not stable", or "broken" where a caller is left that will not run.
       detail: the first difference, or the error.
       classes: how many classes there are.
       explicit: how many of them are explicit.
@@ -114,6 +115,8 @@ def _refused(result: RewriteResult) -> tuple[str, str] | None:
     for finding in result.findings:
         if finding.rule == "internal":
             return "crash", finding.message
+        if finding.rule == "call_site" and finding.outcome is Decision.REFUSED:
+            return "broken", f"{finding.path}: {finding.message}"
     for one in result.classes:
         if one.form is None:
             return "unconverted", f"{one.name}: {one.outcome.value}: {one.reason}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.generated import comparing
 from benchmarks.generated.batches import programs_of, row
 from benchmarks.generated.projects import Project, projects
+from nnx_migrate.model import Finding, Outcome
 from tests.rewrite.programs.lazy import lazy_outcome
 from tests.rewrite.projects import rewrite_in_form, texts
 from tests.rewrite.running import same_bits
@@ -64,3 +67,13 @@ def test_random_networks_compute_the_same(text: str, shape: tuple[int, int, int]
     if lazy.as_text() != linen.as_text():  # another text may still compute the same
         same_bits(linen.compile()(jax.random.key(0), x), lazy.compile()(jax.random.key(0), x))
     event("same")
+
+
+def test_a_caller_that_is_left_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = programs_of(0, 1)[0]
+    path = next(iter(dict(project.files)))
+    left = Finding("call_site", path, 1, 1, Outcome.REFUSED, "used as before here")
+    whole = comparing.rewritten(dict(project.files), "auto")
+    changed = dataclasses.replace(whole, findings=(*whole.findings, left))
+    monkeypatch.setattr(comparing, "rewritten", lambda files, form: changed)
+    assert comparing.outcome(project, "auto", []).kind == "broken"
