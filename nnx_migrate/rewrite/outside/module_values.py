@@ -159,12 +159,13 @@ def _sources(
             for one in keywords:
                 yield from _sources(project, one.value, scope, or_maker)
         case ast.Call(func=ast.Name() | ast.Attribute() as function):
+            symbol = project.resolve(function, scope)
+            if symbol in ("copy.copy", "copy.deepcopy") or (or_maker and _wraps(symbol)):
+                for inner in value.args[:1]:
+                    yield from _sources(project, inner, scope, or_maker)
             if _is_class(project, function, scope):
                 yield None
             yield from map(returned, named(project, function, scope))
-            if or_maker and _wraps(project.resolve(function, scope)):
-                for inner in value.args[:1]:
-                    yield from _sources(project, inner, scope, or_maker)
     for part in held_parts(value):
         yield from _sources(project, part, scope, or_maker)
 

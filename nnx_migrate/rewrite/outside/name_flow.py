@@ -15,10 +15,10 @@ from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.source.bindings import CHANGES, bindings_below
 from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.modules import FUNCTIONS, Module, Scope
-from nnx_migrate.source.names import FunctionNode, function_table
+from nnx_migrate.source.names import FunctionNode, function_table, last_name
 from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, walk
 
 Key = tuple[str, str, str]  # the kind of name, whose it is, and the word; "name()": what it returns
 
@@ -45,16 +45,58 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
             yield from ((key, value, scope_of(value)) for key in _targets(project, module, target))
     yield from ((key, value, scope_of(value)) for key, value in _entries(module))
     for function in each(module.tree, ast.FunctionDef):
-        for one in each(function, ast.Return | ast.Yield):
-            if one.value is not None and not isinstance(one.value, _DATA):
-                for key in _targets(project, module, function):
-                    yield returned(key), one.value, scope_of(one)
+        for value in _results(function):
+            yield from (
+                (returned(k), value, scope_of(value)) for k in _targets(project, module, function)
+            )
+        yield from ((key, one, scope_of(one)) for key, one in _parametrized(function))
+        for name in parameters(function):
+            for home, value in _fixtures(project).get(name, ()):
+                yield ("name", str(id(function)), name), value, Scope(home).around(value)
     for call in each(module.tree, ast.Call):
         if not all(
             isinstance(one, _DATA) for one in (*call.args, *(k.value for k in call.keywords))
         ):
             scope = scope_of(call)
             yield from ((key, one, scope) for key, one in _arguments(project, call, scope))
+
+
+def _results(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What a function returns or yields, but for plain data."""
+    for one in each(function, ast.Return | ast.Yield):
+        if one.value is not None and not isinstance(one.value, _DATA):
+            yield one.value
+
+
+def _parametrized(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:
+    """What pytest gives parameters: ``@pytest.mark.parametrize("act", ACTS)``, ``@pytest.fixture(params=ACTS)``."""
+    for decorator in function.decorator_list:
+        match decorator:
+            case ast.Call(func=ast.Attribute(attr="parametrize"), args=[_, values, *_]):
+                yield from (
+                    (("name", str(id(function)), one), values) for one in parameters(function)
+                )
+            case ast.Call(keywords=keywords):
+                yield from (
+                    (("attribute", "", "param"), k.value) for k in keywords if k.arg == "params"
+                )
+
+
+@lru_cache(maxsize=4)  # every function asks
+def _fixtures(project: Project) -> Mapping[str, Sequence[tuple[Module, ast.expr]]]:
+    """What pytest's fixtures give, by their names, which are those of tests' parameters."""
+    found: dict[str, list[tuple[Module, ast.expr]]] = {}
+    for module in project.modules.values():
+        for function in each(module.tree, ast.FunctionDef) if "fixture" in module.by_word else ():
+            words = (one for decorator in function.decorator_list for one in walk(decorator))
+            if any(
+                isinstance(one, ast.Name | ast.Attribute) and last_name(one) == "fixture"
+                for one in words
+            ):
+                found.setdefault(function.name, []).extend(
+                    (module, one) for one in _results(function)
+                )
+    return found
 
 
 def returned(key: Key) -> Key:

@@ -9,6 +9,7 @@ from tests.rewrite.projects import rewrite_in_form
 from tests.rewrite.running import printed_alike
 
 PROGRAM = """\
+import copy
 import dataclasses
 from typing import Any, Callable
 import jax
@@ -97,6 +98,7 @@ GIVEN = {
     "a method that builds, by position": "model = Builder().net(Net, nn.Dense(3))",
     "a method that builds, unpacked": "model = Builder().with_fields(Net, act=nn.Dense(3))",
     "a class of a table": 'model = {{"net": Net}}["net"](act=nn.Dense(3))',
+    "a copy of a module": "model = Net(act=copy.deepcopy(nn.Dense(3)))",
     "another class": "model = Outer(act=nn.Dense(3))",
     "a clone": "model = Net().clone(act=nn.Dense(3))",
     "a copy": "model = dataclasses.replace(Net(), act=nn.Dense(3))",
@@ -141,3 +143,45 @@ def test_a_field_of_one_class_is_not_that_of_another() -> None:
     )
     forms = {one.name: one.form for one in rewrite_in_form({"m.py": source}, "auto").classes}
     assert forms["m.Net"] is Form.EXPLICIT
+
+
+TESTS = """\
+import jax.numpy as jnp
+import pytest
+from flax import linen as nn
+
+
+class Net(nn.Module):
+    act: object = nn.relu
+
+    @nn.compact
+    def __call__(self, x):
+        return self.act(nn.Dense(4)(x))
+
+
+{fixture}
+def test_net(act):
+    Net(act=act).init({{"params": None}}, jnp.ones((2, 4)))
+"""
+FIXTURES = {
+    "parametrized": ('@pytest.mark.parametrize("act", [nn.relu, nn.Dense(3)])', Form.LAZY),
+    "parametrized with functions": (
+        '@pytest.mark.parametrize("act", [nn.relu, nn.gelu])',
+        Form.EXPLICIT,
+    ),
+    "a fixture": ("@pytest.fixture\ndef act():\n    return nn.Dense(3)\n\n", Form.LAZY),
+    "a fixture of a function": (
+        "@pytest.fixture\ndef act():\n    return nn.gelu\n\n",
+        Form.EXPLICIT,
+    ),
+    "a fixture with parameters": (
+        "@pytest.fixture(params=[nn.relu, nn.Dense(3)])\ndef act(request):\n    return request.param\n\n",
+        Form.LAZY,
+    ),
+}
+
+
+@pytest.mark.parametrize(("fixture", "form"), FIXTURES.values(), ids=FIXTURES)
+def test_tests_are_given_what_pytest_gives_them(fixture: str, form: Form) -> None:
+    files = {"test_m.py": TESTS.format(fixture=fixture)}
+    assert [one.form for one in rewrite_in_form(files, "auto").classes] == [form]
