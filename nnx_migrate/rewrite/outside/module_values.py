@@ -25,9 +25,8 @@ from nnx_migrate.rewrite.outside.name_flow import (
 )
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _SAME = frozenset(
     {"bind", "clone", "copy", "get", "pop", "setdefault"}
@@ -49,7 +48,13 @@ def may_hold_module(
 def may_take_module(cls: ClassInfo, field: str) -> bool:
     """Whether a field's annotation leaves room for a module: ``Any``, ``Callable``; not ``int``."""
     found = (one.annotation for one in cls.fields if one.name == field)
-    return any(may_hold_arrays(one) and not is_name(one, "float") for one in found)
+    return any(may_hold_arrays(one) and not _is_number(one) for one in found)
+
+
+def _is_number(annotation: ast.expr) -> bool:
+    """Whether a type is a float, or an optional one."""
+    words = {one.id for one in each(annotation, ast.Name)}
+    return "float" in words and words <= {"float", "int", "Optional", "Union", "typing"}
 
 
 def unseen_takers(
@@ -70,9 +75,27 @@ def unseen_takers(
                 project, keyword.value, scope, or_maker=or_maker
             ):
                 yield from ((name, call) for name in _words(project, keyword, or_maker))
-        for position, value in enumerate(() if functions else call.args):
+        # A method that is handed on in an attribute is no class: ``state.apply_fn(params, x)``.
+        is_named = or_maker and isinstance(call.func, ast.Name | ast.Attribute)
+        is_class = not functions and (is_named or _may_build(project, call.func, scope))
+        for position, value in enumerate(call.args if is_class else ()):
             if may_hold_module(project, value, scope, or_maker=or_maker):
                 yield "" if isinstance(value, ast.Starred) else position, call
+
+
+def _may_build(project: Project, callee: ast.expr, scope: Scope) -> bool:
+    """Whether what is called may be a class of modules: ``TABLE[name](3)``, not ``jax.grad(loss)(params)``."""
+    match callee:
+        case ast.Name() | ast.Attribute():
+            held = _held(project, True)
+            sources = _sources(project, callee, scope, True)
+            return any(
+                one is None or (one in held and not one[0].endswith("()")) for one in sources
+            )
+        case ast.Call(func=function):
+            symbol = project.resolve(function, scope)
+            return symbol is None or project.split(symbol)[0] is not None or _wraps(symbol)
+    return True
 
 
 def _is_known(project: Project, call: ast.Call, scope: Scope) -> bool:

@@ -126,6 +126,10 @@ PLAIN = {
         "config = Config(width=3)\n    model = build(Net, act=nn.gelu, width=config.width)"
     ),
     "a number of a table": 'model = Net(width=WIDTHS["wide"])',
+    "a method that is handed on": (
+        "apply = Config(act=nn.Dense(3).apply).act\n    model = [Net][0](width=3)\n"
+        "    assert callable(apply) and jax.grad(lambda layer: 1.0 * len(layer))([1.0]) == [0.0]"
+    ),
     "a class that sees itself built": "models = [build(Net), build(Outer, act=nn.relu)]\n    model = models[0]",
 }
 
