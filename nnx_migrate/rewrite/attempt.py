@@ -52,7 +52,6 @@ class Attempt:
     doubts: dict[str, tuple[Doubted, ...]] = field(default_factory=dict)
     placed: set[str] = field(default_factory=set)  # those that are built so somewhere
     inherits: bool = False  # whether classes that stay are made lazy by a base of their own
-    checked: set[int] = field(default_factory=set)  # ids of keywords that give those modules
     values: set[str] = field(default_factory=set)  # lazy classes that are used as values
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -132,7 +131,6 @@ def _render(
     attempt.doubts[path] = outside.doubts
     attempt.values |= outside.values
     attempt.placed |= outside.placed
-    attempt.checked |= outside.checked
     attempt.inherits |= outside.inherits
     needed = outside.imports if edits else frozenset()
     attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, own))

@@ -85,7 +85,6 @@ class OutsideResult:
     doubts: tuple[Doubted, ...] = ()
     values: frozenset[str] = frozenset()  # lazy classes that are used as values
     placed: frozenset[str] = frozenset()  # lazy classes that are named at all
-    checked: frozenset[int] = frozenset()  # ids of keywords whose modules are fit for the class
     inherits: bool = False  # whether a class inherits from the lazy module beside explicit bases
     explicit: frozenset[int] = frozenset()  # ids of names of classes that explicit code reads
 
@@ -102,7 +101,6 @@ class Draft:
     doubts: list[Doubted] = field(default_factory=list)
     values: set[str] = field(default_factory=set)
     placed: set[str] = field(default_factory=set)
-    checked: set[int] = field(default_factory=set)
     inherits: bool = False
     explicit: set[int] = field(default_factory=set)
 
@@ -126,7 +124,6 @@ class Draft:
             tuple(self.doubts),
             frozenset(self.values),
             frozenset(self.placed),
-            frozenset(self.checked),
             self.inherits,
             frozenset(self.explicit),
         )

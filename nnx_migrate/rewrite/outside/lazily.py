@@ -242,7 +242,6 @@ class _Walk:
                     raise Unknown(f"the field {taking[0]} may be given a module here")
                 if reads_module(self.project, self.places, value):
                     raise Unknown(f"the field {name} is given what refers to the module around it")
-        self.draft.checked |= {id(one) for one in parent.keywords}
 
     def _unchanged(self, place: Place, node: ast.expr) -> None:
         """Check that no attribute is set of the class: explicit code would not see it on its lazy form.

@@ -52,7 +52,7 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
         yield from ((key, one, scope_of(one)) for key, one in _parametrized(function))
         for name in parameters(function):
             for home, value in _fixtures(project).get(name, ()):
-                yield ("name", str(id(function)), name), value, Scope(home).around(value)
+                yield _local(function, name), value, Scope(home).around(value)
     for call in each(module.tree, ast.Call):
         if not all(
             isinstance(one, _DATA) for one in (*call.args, *(k.value for k in call.keywords))
@@ -73,9 +73,7 @@ def _parametrized(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:
     for decorator in function.decorator_list:
         match decorator:
             case ast.Call(func=ast.Attribute(attr="parametrize"), args=[_, values, *_]):
-                yield from (
-                    (("name", str(id(function)), one), values) for one in parameters(function)
-                )
+                yield from ((_local(function, one), values) for one in parameters(function))
             case ast.Call(keywords=keywords):
                 yield from (
                     (("attribute", "", "param"), k.value) for k in keywords if k.arg == "params"
@@ -108,8 +106,13 @@ def _name(module: Module, node: ast.AST, name: str) -> Key:
     """The variable that a name means at a node of a module: one of a function around it, or global."""
     for function in module.parents.functions(node):
         if name in function_table(function, module.package):
-            return "name", str(id(function)), name
+            return _local(function, name)
     return "name", module.name, name
+
+
+def _local(function: FunctionNode, name: str) -> Key:
+    """A parameter of a function, or a variable of its own."""
+    return "name", str(id(function)), name
 
 
 def _attribute(project: Project, module: Module, node: ast.Attribute) -> Iterator[Key]:
@@ -161,8 +164,8 @@ def _arguments(project: Project, call: ast.Call, scope: Scope) -> Iterator[tuple
     for function in functions_of(project, call.func, scope):
         names = parameters(function)[is_method:]
         given = zip([*names, *[""] * len(call.args)], call.args, strict=False)
-        yield from ((("name", str(id(function)), name), one) for name, one in given)
-        yield from ((("name", str(id(function)), k.arg or ""), k.value) for k in call.keywords)
+        yield from ((_local(function, name), one) for name, one in given)
+        yield from ((_local(function, k.arg or ""), k.value) for k in call.keywords)
     yield from ((("attribute", "", one.arg), one.value) for one in call.keywords if one.arg)
 
 
