@@ -53,14 +53,8 @@ class Model(nn.Module):
         return self.act(x) * self.act.negative_slope_init
 """,
         """
-class Steep(nn.PReLU):
+class Model(nn.PReLU):
     pass
-
-
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return Steep()(x)
 """,
     ),
 )

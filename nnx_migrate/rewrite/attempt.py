@@ -25,7 +25,6 @@ from nnx_migrate.rewrite.outside.holding import fields_of_modules
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.starred import names_left
-from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.project import Module, Project
 
 
@@ -75,7 +74,6 @@ Memory = dict[str, _Written]  # by path
 
 def make_attempt(
     loaded: Loaded,
-    sizes: Mapping[str, ClassSizes],
     decisions: Decisions,
     untouched: frozenset[str] = frozenset(),
     memory: Memory | None = None,
@@ -87,7 +85,7 @@ def make_attempt(
         memory: texts of earlier attempts on the same project: most edits are the same again.
     """
     memory = {} if memory is None else memory
-    project = loaded.project
+    project, sizes = loaded.project, decisions.sizes
     modules_in = fields_of_modules(project, sizes, decisions.converted)
     attempt = Attempt(decisions, modules_in=modules_in)
     context = OutsideContext(

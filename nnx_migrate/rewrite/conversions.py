@@ -96,8 +96,8 @@ class Conversions:
                 return self._context.new_arguments.get(name)
             case "late_fields":
                 return self._late_fields(name)
-            case "makes_late":
-                return self._makes_late(name)
+            case "makes_late" | "holds_lazy":
+                return self._says(kind, name)
             case "scope_function":
                 return self._scope_function(name)
         members: AbstractSet[str] = getattr(self._context, kind)
@@ -117,9 +117,11 @@ class Conversions:
             self._context,
             converted=_Names(asking("converted")),
             factories=_Names(asking("factories")),
+            lazy=_Names(asking("lazy")),
             new_arguments=_Arguments(asking("new_arguments")),
             late_fields=asking("late_fields"),
             makes_late=asking("makes_late"),
+            holds_lazy=asking("holds_lazy"),
             scope_function=asking("scope_function"),
         )
 
@@ -127,9 +129,9 @@ class Conversions:
         found = self.of(name) if name in self._context.converted else None
         return found.late_fields if isinstance(found, ConvertedClass) else frozenset()
 
-    def _makes_late(self, name: str) -> bool:
+    def _says(self, kind: str, name: str) -> bool:
         found = self.of(name) if name in self._context.converted else None
-        return isinstance(found, ConvertedClass) and found.makes_late
+        return isinstance(found, ConvertedClass) and bool(getattr(found, kind))
 
     def _scope_function(self, symbol: str) -> Function | None:
         found = scope_functions(self._project).values()

@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.writing.construct import relaxed
 from nnx_migrate.rewrite.conversions import Conversions, Memory
 from nnx_migrate.rewrite.cut import Cut, cut, stuck_in_scope, stuck_users, unreached
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
+from nnx_migrate.rewrite.lazy_submodules import without_lazy_submodules
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
@@ -37,6 +38,9 @@ class Decisions:
     outside: frozenset[str] = frozenset()  # classes of files that are only read
     factories: tuple[FactoryFunction, ...] = ()  # functions that build for converted classes only
     scope_functions: dict[str, ConvertedFunction] = field(default_factory=dict)
+    sizes: Mapping[str, ClassSizes] = field(
+        default_factory=dict
+    )  # those of lazy submodules left out
 
 
 def decide(
@@ -71,17 +75,34 @@ def decide(
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
     pending -= _join_cuts(project, decisions, links, pending)
     while True:
-        context = _context(sizes, pending)
-        refused = _convert(project, sizes, context, pending, decisions, memory)
-        left = dict(unreached(project, sizes, pending - refused))
+        lazy = project.linen.keys() - pending - kept - outside
+        own = without_lazy_submodules(sizes, lazy)
+        decisions.sizes = own
+        context = _context(own, pending, frozenset(lazy))
+        refused = _convert(project, own, context, pending, decisions, memory)
+        left = dict(unreached(project, own, pending - refused))
         decisions.refused.update(left)
         refused |= left.keys()
+        hasty = _hasty(links, refused)
+        for name in hasty:
+            del decisions.refused[name]
+        refused -= hasty
         gone = refused | _join_cuts(project, decisions, links, pending - refused)
         if not gone:
             converted = frozenset(decisions.converted)
             decisions.factories = tuple(f for f in functions.values() if f.users <= converted)
             return decisions
         pending -= gone
+
+
+def _hasty(links: Links, refused: frozenset[str]) -> frozenset[str]:
+    """Classes to decide again: they build one that has just become lazy, whose sizes they need no longer."""
+    waiting = frozenset(
+        name
+        for name in refused
+        if not refused.isdisjoint(links.builds[name]) and links.through[name].isdisjoint(refused)
+    )
+    return waiting if waiting != refused else frozenset()  # they build each other
 
 
 def _convert(
@@ -117,17 +138,19 @@ def _join_cuts(
     interfaces = frozenset(
         one for one in pending - fixed if is_interface(project, project.linen[one])
     )
-    cuts = cut(links, staying, pending, interfaces)
+    cuts = cut(links, staying, pending, interfaces, decisions.kept | decisions.outside)
     decisions.cuts.update({one.name: one for one in cuts})
     return frozenset(one.name for one in cuts)
 
 
-def _context(sizes: Mapping[str, ClassSizes], pending: frozenset[str]) -> ConversionContext:
+def _context(
+    sizes: Mapping[str, ClassSizes], pending: frozenset[str], lazy: frozenset[str]
+) -> ConversionContext:
     arguments: dict[str, tuple[SizeArgument, ...]] = {
         name: relaxed(sizes[name]).new_arguments for name in pending
     }
     factories = frozenset(name for name in pending if sizes[name].exports_out_features)
-    return ConversionContext(pending, arguments, factories)
+    return ConversionContext(pending, arguments, factories, lazy)
 
 
 def _repeated(cls: ClassInfo) -> ClassRefusal:

@@ -135,13 +135,16 @@ def make_explicit(
         while wanted.learn(decisions, sizes):
             sizes = ground.sizes(wanted)
             decisions = ground.decide(sizes, barred)
-        attempt = make_attempt(loaded, sizes, decisions, untouched, ground.texts)
+        attempt = make_attempt(loaded, decisions, untouched, ground.texts)
         after = ground.count(attempt.texts, are_lazy_linen=attempt.inherits)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before, after))
         unfinished = _unfinished(loaded, attempt, books)
         if not unfinished and not books.violations:
             result = with_evidence(
-                result_of(loaded, attempt, sizes, books), evidence, loaded, sizes
+                result_of(loaded, attempt, decisions.sizes, books),
+                evidence,
+                loaded,
+                decisions.sizes,
             )
             return Explicit(ground, loaded, attempt, books, result)
         if not unfinished:

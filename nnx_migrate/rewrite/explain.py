@@ -92,6 +92,12 @@ CONCERNS: Mapping[str, str] = {
         " makes its variables attributes, as NNX has them. To make it explicit, rewrite the place"
         " that `reason` in the report names and run rewrite again: it takes lazy code as input."
     ),
+    "lazy_submodule": (
+        "An explicit class may hold submodules whose classes are lazy: its constructor names them, and"
+        " their first call makes their variables, at Linen's path and from Linen's keys. It must do no"
+        " more than call them in its methods: what is handed on, run inside a function or a"
+        " transformation of jax, or given a module makes the class lazy, too."
+    ),
     "ledger": (
         "Every reference to Linen and every call site is counted before and after by code that the"
         " rewriter does not use. The counts of this class did not add up, so it is left as it is."

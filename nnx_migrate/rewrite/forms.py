@@ -172,9 +172,9 @@ def _classes(
 
 def _said(first: ClassResult | None, last: ClassResult | None) -> ClassResult | None:
     """What the engine says of a class that is lazy: at last, where it gave it up in the end."""
-    if first is None or first.outcome is not Outcome.REWRITTEN:
+    if first is None or first.outcome is not Outcome.REWRITTEN or last is None:
         return first
-    return last if last is not None and last.cut_by else first
+    return first if last.outcome is Outcome.REWRITTEN else last
 
 
 def _lazy(

@@ -7,7 +7,7 @@ the project that the body names, or when a constructor call of the class is hand
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -24,13 +24,15 @@ class Links:
 
     ``builds`` are all classes that one may build; ``holds`` those of them that it has as a value
     (``nn.remat(Block)``, ``block_cls=Block``), so that it does not build them by their own name;
-    ``shares`` the classes that call the same factory functions.
+    ``shares`` the classes that call the same factory functions; ``through`` those that a class builds by
+    other ways than calling them by name.
     """
 
     bases: Mapping[str, tuple[str, ...]]
     builds: Mapping[str, tuple[str, ...]]
     holds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    through: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=2)  # every attempt of a run asks for those of the same project
@@ -45,16 +47,21 @@ def links_of(project: Project) -> Links:
     builds: dict[str, tuple[str, ...]] = {}
     holds: dict[str, tuple[str, ...]] = {}
     shares: dict[str, tuple[str, ...]] = {}
+    through: dict[str, frozenset[str]] = {}
     handed = reader.handed()
     for name, cls in project.linen.items():
-        seen = reader.classes(_loads(cls.node.body, cls.scope)) | handed.get(name, set())
+        loads = [*_loads(cls.node.body, cls.scope)]
+        seen = reader.classes(loads) | handed.get(name, set())
+        own = frozenset(map(id, walk(cls.node)))
+        others = reader.classes(one for one in loads if not reader.calls_class(one, own))
+        through[name] = frozenset(one for one, _ in others | handed.get(name, set()))
         builds[name] = tuple(sorted({one for one, _ in seen} - {name}))
-        through = [one for one in functions.values() if name in one.users]
+        factories = [one for one in functions.values() if name in one.users]
         values = {one for one, as_value in seen if as_value}
-        values |= {symbol for one in through for _, symbol in one.calls} & project.linen.keys()
+        values |= {symbol for one in factories for _, symbol in one.calls} & project.linen.keys()
         holds[name] = tuple(sorted(values - {name}))
-        shares[name] = tuple(sorted({user for one in through for user in one.users} - {name}))
-    return Links(bases, builds, holds, shares)
+        shares[name] = tuple(sorted({user for one in factories for user in one.users} - {name}))
+    return Links(bases, builds, holds, shares, through)
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,14 @@ class _Reader:
         for load in loads:
             found |= self._named(load)
         return found
+
+    def calls_class(self, load: _Load, own: Collection[int]) -> bool:
+        """Whether a Linen class is called by its name there, or what is assigned in the ``own`` nodes is read."""
+        node = load.node
+        binding = load.scope.lookup(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(binding, Assignment) and id(binding.value) in own:
+            return True
+        return load.called and self.project.resolve(node, load.scope) in self.project.linen
 
     def _named(self, load: _Load) -> set[Mention]:
         symbol = self.project.resolve(load.node, load.scope)

@@ -20,6 +20,14 @@ def target_names(target: ast.AST) -> Iterator[str]:
             yield node.id
 
 
+def changed_names(target: ast.AST) -> Iterator[str]:
+    """Names that a target of `bindings_below` binds, or whose value it changes: ``layers.append(w)``."""
+    if isinstance(target, ast.Name):
+        yield target.id
+    else:
+        yield from target_names(target)
+
+
 def bound_names(statement: ast.AST) -> Iterator[str]:
     """Names that ``statement`` binds in its own scope (nested blocks included)."""
     todo = [statement]

@@ -17,9 +17,10 @@ def links(text: str) -> Links:
     return links_of(Project({"m": parse("m", "m.py", LINEN + text)}))
 
 
-def forced(found: Links, *staying: str) -> dict[str, str]:
-    everything = frozenset(found.builds)
-    cuts = cut(found, frozenset(staying), everything - set(staying))
+def forced(found: Links, *staying: str, lazy: bool = False) -> dict[str, str]:
+    everything, names = frozenset(found.builds), frozenset(staying)
+    fixed = frozenset[str]() if lazy else names
+    cuts = cut(found, names, everything - names, fixed=fixed)
     return {one.name: one.by for one in cuts}
 
 
@@ -43,6 +44,16 @@ def test_a_class_that_stays_may_build_an_explicit_one() -> None:
 def test_a_class_that_builds_one_that_stays_linen_stays() -> None:
     found = links(dense("Child") + caller("Parent", "Child()(x)"))
     assert forced(found, "m.Child") == {"m.Parent": "m.Child"}
+
+
+def test_a_class_that_builds_one_that_becomes_lazy_does_not_stay() -> None:
+    text = dense("Child") + caller("Parent", "Child()(x)") + caller("Top", "Parent()(x)")
+    assert forced(links(text), "m.Child", lazy=True) == {}
+
+
+def test_a_class_that_a_function_builds_a_lazy_one_for_stays() -> None:
+    text = dense("Child") + "def make():\n    return Child()\n\n\n" + caller("Parent", "make()(x)")
+    assert forced(links(text), "m.Child", lazy=True) == {"m.Parent": "m.Child"}
 
 
 def test_a_class_that_holds_one_that_stays_linen_as_a_value_stays_linen() -> None:
@@ -93,13 +104,18 @@ def test_annotations_build_nothing() -> None:
 
 
 def test_cuts_spread_through_several_classes_and_name_each_step() -> None:
-    found = links(dense("A") + caller("B", "A()(x)") + caller("C", "B()(x)"))
+    found = links(dense("A") + caller("B", "A()(x)") + caller("C", "nn.remat(B)()(x)"))
     assert forced(found, "m.A") == {"m.B": "m.A", "m.C": "m.B"}
 
 
+def test_a_cut_ends_at_a_class_that_builds_what_the_cut_makes_lazy() -> None:
+    found = links(dense("A") + caller("B", "A()(x)") + caller("C", "B()(x)"))
+    assert forced(found, "m.A") == {"m.B": "m.A"}
+
+
 def test_a_chain_of_cuts_reports_the_class_it_starts_from() -> None:
-    text = LINEN + looped("A") + caller("B", "A()(x)") + caller("C", "B()(x)")
-    result = rewrite({"m.py": text})
+    held = caller("B", "nn.remat(A)()(x)") + caller("C", "nn.remat(B)()(x)")
+    result = rewrite({"m.py": LINEN + looped("A") + held})
     assert outcomes(result) == {"m.A": REFUSED, "m.B": REFUSED, "m.C": REFUSED}
     assert {one.name: one.cut_by for one in result.classes} == {
         "m.A": None,

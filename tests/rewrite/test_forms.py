@@ -47,9 +47,10 @@ def test_what_is_proven_is_explicit_and_the_rest_lazy_in_one_file() -> None:
     assert not needs_a_person(result)
 
 
-def test_a_class_that_builds_a_lazy_one_is_lazy_too() -> None:
+def test_a_class_that_builds_a_lazy_one_is_explicit() -> None:
     result = auto({"m.py": LINEN + looped("B") + caller("Top", "B()(x)") + dense("Other")})
-    assert said(result) == {"m.B": "lazy", "m.Top": "lazy", "m.Other": "explicit"}
+    assert said(result) == {"m.B": "lazy", "m.Top": "explicit", "m.Other": "explicit"}
+    assert "self.B_0 = B()" in code(result)
 
 
 UNPROVEN = {

@@ -168,8 +168,9 @@ def test_a_class_that_stays_lazy_builds_explicit_ones() -> None:
     assert "x = lazy(A)()(x)" in code(result)
 
 
-def test_a_class_that_builds_a_lazy_one_is_lazy() -> None:
-    result = auto({"m.py": LINEN + looped("B") + caller("A", "B()(x)") + "use(A)\n"})
+def test_a_class_that_has_a_lazy_one_as_a_value_is_lazy() -> None:
+    text = LINEN + looped("B") + caller("A", "nn.remat(B)()(x)") + "use(A)\n"
+    result = auto({"m.py": text})
     assert said(result) == {"m.A": "lazy", "m.B": "lazy"}
     assert reason(result, "m.A") == "it builds m.B, which is lazy"
 

@@ -127,7 +127,7 @@ IDIOMS: list[tuple[str, str, tuple[Any, ...], str]] = [
     (SETUP_METHOD, "Model(3)", (X,), "it is built in the helper method 'layer'"),
     (CLASS_METHOD, "Model(3)", (X,), "a function outside the class builds cls for it"),
     (REBOUND, "Model()", (X,), "Block may build a submodule of a class that is not known"),
-    (DECORATED, "Model()", (X,), "it builds m.Block, which is lazy"),
+    (DECORATED, "Model()", (X,), "Block is lazy, and is decorated"),
     (REMAT, "Model()", (X,), "nn.remat of something else than a module class of the project"),
     (VMAP, "Model()", (X,), "nn.vmap of something else than a module class of the project"),
     (

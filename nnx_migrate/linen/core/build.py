@@ -8,6 +8,7 @@ from typing import Any
 import jax
 from flax import nnx
 
+from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.boxes import from_variable, to_variable, unboxed
 from nnx_migrate.linen.core.calls import STREAMS, attach, gather
 from nnx_migrate.linen.core.context import context
@@ -16,6 +17,7 @@ from nnx_migrate.linen.core.functional import NOT_INTERMEDIATES
 from nnx_migrate.linen.core.graph import begin_built
 from nnx_migrate.linen.core.tree import is_module, modules_in
 from nnx_migrate.linen.core.twins import built_class
+from nnx_migrate.nn.variables.sharing import definitions_in
 
 
 class Node(nnx.Module):
@@ -89,11 +91,7 @@ def _build_inside(
 ) -> Any:
     """Build the lazy modules that an explicit module holds, each where its call first needs it."""
     keys, streams = _streams(rngs)
-    paths = {
-        id(node): tuple(map(str, path))
-        for path, node in nnx.iter_graph(explicit)
-        if is_module(node) and not getattr(node, "_is_built", True)
-    }
+    paths = {id(node): path for path, node in definitions_in(explicit)}
 
     def builder(module: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> bool:
         if id(module) not in paths:
@@ -104,10 +102,15 @@ def _build_inside(
         _keep_streams(
             module, {name: key.as_jax_rng() for name, key in own.items() if name in streams}
         )
+        every = (one for _, one in nnx.iter_graph(module) if isinstance(one, nnx.Variable))
+        made.extend((one, one.get_value()) for one in every if not isinstance(one, nnx.RngState))
         return True
 
+    made: list[tuple[nnx.Variable[Any], Any]] = []
     with context.building(builder):
-        (explicit if method is None else getattr(explicit, method))(*args, **kwargs)
+        nnm.lazy_init(explicit if method is None else getattr(explicit, method), *args, **kwargs)
+    for variable, value in made:  # a second call of what was built is none of an initial call
+        variable.set_value(value)
     return explicit
 
 

@@ -106,6 +106,7 @@ class _Recording(threading.local):
     recorder: Recorder | None = None
     sown: Sown | None = None
     builder: Callable[..., bool] | None = None
+    binder: Callable[[Any], Any] | None = None
 
 
 _own = _Own()
@@ -194,6 +195,39 @@ class _Context:
             yield
         finally:
             _recording.builder = before
+
+    def bound(self, module: Any) -> Any:
+        """A lazy module of an explicit one, bound for the call of that which runs; None for others."""
+        binder = _recording.binder
+        return None if binder is None else binder(module)
+
+    @contextlib.contextmanager
+    def binding(self, binder: Callable[[Any], Any]) -> Iterator[None]:
+        """Bind lazy modules of an explicit one where it calls them."""
+        before, _recording.binder = _recording.binder, binder
+        try:
+            yield
+        finally:
+            _recording.binder = before
+
+    @contextlib.contextmanager
+    def outside(self) -> Iterator[None]:
+        """Outside of all modules: what is built here is a definition."""
+        self.module_stack.append(None)
+        try:
+            yield
+        finally:
+            self.module_stack.pop()
+
+    @contextlib.contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """Out of sight of tabulations."""
+        stack = self.call_info_stack
+        watching, stack[:] = stack[:], []
+        try:
+            yield
+        finally:
+            stack[:] = watching
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[Recorder]:

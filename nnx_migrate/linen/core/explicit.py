@@ -18,14 +18,18 @@ from flax.nnx.pytreelib import PytreeState
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core import inside
+from nnx_migrate.linen.core.build import build
 from nnx_migrate.linen.core.explicit_calls import ExplicitCalls
+from nnx_migrate.linen.core.lazy_submodules import on_trial
 from nnx_migrate.linen.core.lifecycle import unbound_error
 from nnx_migrate.linen.core.members import carried, members_of
 from nnx_migrate.linen.core.module import Module
+from nnx_migrate.linen.core.scope import Scope
 from nnx_migrate.linen.core.sizes.declaration import Size
-from nnx_migrate.linen.core.sizes.names import NamedSize, size_by_name
+from nnx_migrate.linen.core.sizes.names import size_by_name
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.core.wrapping import nowrap
+from nnx_migrate.nn.variables.sharing import definitions_in
 
 C = TypeVar("C")
 
@@ -56,8 +60,7 @@ class _Meta(type(Module)):  # type: ignore[misc]
 
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """A definition; what it is given is a field, also where its name reads as a size."""
-        sizes = vars(cls).get("_sizes", {})
-        given = [name for name in kwargs if isinstance(sizes.get(name), NamedSize)]
+        given = vars(cls).get("_sizes", {}).keys() & kwargs.keys()
         if not given:
             return super().__call__(*args, **kwargs)
         return _lazy(cls._explicit, cls._declared, frozenset(given))(*args, **kwargs)
@@ -181,7 +184,11 @@ def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:
     """
     if not isinstance(module, ExplicitInLazy):
         raise TypeError(f"expected lazy(Class)(...), found {type(module).__name__}")
-    return nnm.build(module._sizing().for_call("__call__", args, kwargs, None), rngs=rngs)
+    keys = rngs if isinstance(rngs, Mapping) else {"params": rngs}
+    with on_trial(Scope({}, keys, mutable=True, flags={"initializing": True}), {}):
+        make = module._sizing().for_call("__call__", args, kwargs, None)
+    model = nnm.build(make, rngs=rngs)
+    return build(model, *args, rngs=rngs, **kwargs) if definitions_in(model) else model
 
 
 @functools.cache

@@ -14,6 +14,8 @@ from flax.core import meta
 from nnx_migrate import nn as nnm
 from nnx_migrate import sharding
 from nnx_migrate.linen.core import inside
+from nnx_migrate.linen.core.context import context
+from nnx_migrate.linen.core.lazy_submodules import LazySubmodules, on_trial
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.spmd import LogicallyPartitioned
@@ -37,6 +39,15 @@ class ExplicitCalls:
 
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method; one that may makes the variables that are not held."""
+        with on_trial(self.scope, self.held()) as lazy:
+            model, held, made, is_again = self._prepared(method, args, kwargs, lazy)
+        return self._applied(model, method, held, made, args, kwargs, is_again=is_again)
+
+    def _prepared(
+        self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], lazy: LazySubmodules
+    ) -> tuple[Any, dict[str, Any], dict[str, Any] | None, bool]:
+        """The module without values, the variables before the call, those it makes, and whether it made
+        its parameters before."""
         held = self.held()
         make, first = self._maker(
             held, functools.partial(self.sizing.for_call, method, args, kwargs)
@@ -51,7 +62,9 @@ class ExplicitCalls:
             variables = nnm.variables_of(model)
             if variables and not is_part:  # what made none has drawn no keys for them
                 self.scope.rng_counters[_ROUNDS] = rounds + 1
-            made = inside.merged(nnm.variables_with(model, _bound(method, args, kwargs)), held)
+            made = inside.merged(
+                nnm.variables_with(model, _bound(method, args, kwargs), lazy.places), held
+            )
             held = inside.merged(self._mutable(variables), held)  # before the call
             self.scope.rng_counters[_WHOLE] = 1
         model = nnm.abstract(make)
@@ -63,8 +76,7 @@ class ExplicitCalls:
             model = self._built(make, 0, lacking)
         if lacking and method == "__call__":  # which reaches all of it
             held = inside.merged(inside.chosen(nnm.variables_of(model), lacking, None), held)
-        is_again = not (first or lacking)
-        return self._applied(model, method, held, made, args, kwargs, is_again=is_again)
+        return model, held, made, not (first or lacking)
 
     def with_part(
         self,
@@ -78,6 +90,18 @@ class ExplicitCalls:
         Args:
           given: the shapes of the inputs of that call.
         """
+        with on_trial(self.scope, self.held()):
+            model, held, made = self._prepared_part(function, part, calls, given)
+        return self._applied(model, function, held, made, (), {})
+
+    def _prepared_part(
+        self,
+        function: Callable[[Any], Any],
+        part: inside.Path,
+        calls: bool,
+        given: tuple[tuple[int, ...], ...],
+    ) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
+        """The module without values, the variables it has, and those that reading the part makes."""
         held, model = self.held(), self.abstract(given)
         made = None
         makes = self.scope.is_mutable_collection("params")
@@ -94,7 +118,7 @@ class ExplicitCalls:
             model = nnm.abstract(make)
             self.scope.rng_counters.pop(_ABSTRACT, None)  # more variables show its sizes
             self.scope.rng_counters[_PARTS] = 1
-        return self._applied(model, function, held, made, (), {})
+        return model, held, made
 
     def held(self) -> dict[str, Any]:
         """The variables that the scope holds, by collection."""
@@ -106,12 +130,13 @@ class ExplicitCalls:
         Args:
           given: the shapes of a call's inputs, which one of the module itself may have.
         """
-        if given and any(size.is_whole for size in self.sizing.sizes.values()):
-            return nnm.abstract(self.sizing.for_part(self.held(), None, given))
-        counters = self.scope.rng_counters
-        if _ABSTRACT not in counters:
-            counters[_ABSTRACT] = nnm.abstract(self.sizing.for_part(self.held(), None))
-        return counters[_ABSTRACT]
+        with on_trial(self.scope, self.held()):
+            if given and any(size.is_whole for size in self.sizing.sizes.values()):
+                return nnm.abstract(self.sizing.for_part(self.held(), None, given))
+            counters = self.scope.rng_counters
+            if _ABSTRACT not in counters:
+                counters[_ABSTRACT] = nnm.abstract(self.sizing.for_part(self.held(), None))
+            return counters[_ABSTRACT]
 
     def _applied(
         self,
@@ -128,19 +153,21 @@ class ExplicitCalls:
         scope, path = self.scope, self._path()
         draws = scope.rng_counters.setdefault(_DRAWN, {})
         draws.update({(path, name): number for name, number in self._drawn().items()})
-        outputs, changed = nnm.apply(
-            model,
-            held,
-            *args,
-            rngs=self._streams(),
-            method=method,
-            mutable=scope.mutable or (),
-            scope_path=path,
-            draws=draws,
-            is_init=scope.get_flag("initializing", False),
-            is_again=is_again,
-            **kwargs,
-        )
+        lazy = LazySubmodules(scope, held)
+        with context.outside(), context.binding(lazy.bind):
+            outputs, changed = nnm.apply(
+                model,
+                held,
+                *args,
+                rngs=self._streams(),
+                method=method,
+                mutable=scope.mutable or (),
+                scope_path=path,
+                draws=draws,
+                is_init=scope.get_flag("initializing", False),
+                is_again=is_again,
+                **kwargs,
+            )
         scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})
         # What the call drew from streams shows in what it changed alone.
         made = inside.merged(held if made is None else made, changed)
@@ -148,6 +175,7 @@ class ExplicitCalls:
             if scope.is_mutable_collection(collection):
                 for name, value in part.items():
                     scope.put_variable(collection, name, _linens_boxes(value))
+        lazy.hand_over()
         return outputs
 
     # ---- which variables there are

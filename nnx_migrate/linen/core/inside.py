@@ -8,6 +8,7 @@ to be kept in step.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from inspect import isfunction
 from typing import Any, Protocol
@@ -17,9 +18,10 @@ from flax.core import FrozenDict
 from flax.core.meta import unbox
 
 from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.inside_lazy import InsideLazy
 from nnx_migrate.linen.core.sizes.arrays import shapes_in
 from nnx_migrate.nn.variables import errors
-from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.sharing import is_lazy, linen_place
 from nnx_migrate.nn.variables.variables import collection_of
 
 Path = tuple[Any, ...]  # attributes, and items of lists and dicts
@@ -125,7 +127,10 @@ def _handed(owner: Owner, model: nnx.Module, value: Any) -> Any:
         changed = any(one is not value[name] for name, one in every.items())
         return FrozenDict(every) if changed else value
     if isinstance(value, nnx.Module):
-        return Inside(owner, next(path for path, one in nnx.iter_graph(model) if one is value))
+        path = next(path for path, one in nnx.iter_graph(model) if one is value)
+        if is_lazy(value):
+            return InsideLazy(owner, path, functools.partial(at, path=path))
+        return Inside(owner, path)
     if isinstance(value, nnx.Param):
         return unbox(value.get_value())
     if isinstance(value, nnx.Variable):

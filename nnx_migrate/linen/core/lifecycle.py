@@ -216,11 +216,10 @@ class Lifecycle:
     ) -> Any:
         """Run a method: `setup` before it, the module on the stack, names free again after it."""
         if self.scope is None:
-            bound = mixed.bound_in_linen(self)
+            bound = self._bound_here()
             if bound is not None:
                 return bound._call_wrapped_method(fun, args, kwargs)
-            builder = context.builder
-            if builder is not None and builder(self, get_fn_name(fun), args, kwargs):
+            if self._is_built_here(get_fn_name(fun), args, kwargs):
                 return getattr(self, get_fn_name(fun))(*args, **kwargs)
         state = self._state
         name = get_fn_name(fun)
@@ -246,6 +245,15 @@ class Lifecycle:
             # A method may call its base class's: then the outer one is still running.
             if (is_compact or is_setup) and not is_recurrent:
                 state.reset()
+
+    def _bound_here(self) -> Any:
+        """The bound copy of a definition that a Linen or an explicit module holds whose call runs, or None."""
+        return mixed.bound_in_linen(self) or context.bound(self)
+
+    def _is_built_here(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether the explicit module that holds a definition is being built, and this call builds it."""
+        builder = context.builder
+        return builder is not None and builder(self, name, args, kwargs)
 
     def _call_unbound(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise unbound_error(self)

@@ -27,7 +27,7 @@ from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.late import is_late
 from nnx_migrate.nn.variables.linen_variables import flat_state, leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
-from nnx_migrate.nn.variables.sharing import linen_place, modules_in
+from nnx_migrate.nn.variables.sharing import is_lazy, linen_place, modules_in
 from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.nn.variables.state import Running, running
 from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init, variable
@@ -133,7 +133,7 @@ def apply(
         drawn = {**(_keys_of_params(copy, scope_path) if is_init else {}), **(draws or {})}
         tallies = set_streams(copy, rngs, scope_path, drawn)
         before = _flat_variables(copy)
-        here = Running(mutable, frozenset(values), keys_of(rngs), is_init, is_again)
+        here = Running(mutable, frozenset(values), keys_of(rngs), is_init, is_again, module=copy)
         call = functools.partial(_call, here, _method(copy, method), args, kwargs)
         start = _sown_before(copy, values, collections)
         outputs, sown = caught(copy, call, sorted(collections), start)
@@ -229,7 +229,9 @@ def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
     owners = {tuple(map(str, place(path))): one for path, one in nnx.iter_graph(model)}
     for collection, path, value in others:
         owner = owners.get(path[:-1])
-        if isinstance(owner, nnx.Module) and getattr(owner, path[-1], None) is None:
+        if not isinstance(owner, nnx.Module) or is_lazy(owner):
+            continue
+        if getattr(owner, path[-1], None) is None:
             setattr(owner, path[-1], variable(collection, value, is_given=True))
 
 

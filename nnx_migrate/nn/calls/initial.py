@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jax.extend.core import Var
 
 from nnx_migrate.nn.variables.linen_variables import flat_state, nested
 from nnx_migrate.nn.variables.ordering import in_order
-from nnx_migrate.nn.variables.sharing import as_made, linen_place, nodes_of
+from nnx_migrate.nn.variables.sharing import as_made, definitions_in, linen_place, nodes_of
 from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.nn.variables.state import initializing
 from nnx_migrate.nn.variables.variables import is_moved_by_init
@@ -42,12 +43,21 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
     return variables_with(model, run)
 
 
-def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
-    """`variables_of`, where ``run`` stands for the call of the copy."""
+def variables_with(
+    model: M,
+    run: Callable[[M], Any] | None,
+    others: Callable[[], Mapping[Path, Any]] = dict,
+) -> dict[str, Any]:
+    """`variables_of`, where ``run`` stands for the call of the copy.
+
+    Args:
+      others: asked after the call: what stands beside the variables of the module, by collection and path.
+    """
     found = flat_state(model, nnx.state(model), boxed)
     if run is None:
         return nested(in_order(found, [model]))
     seen = _seen(model, run, found.keys())
+    found |= others()
     if not seen.changes:
         return nested(in_order(found, [model], seen.uses, seen.lifted))
     copy, sown = _called(model, run, seen.sown)
@@ -82,11 +92,13 @@ def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
     """
     graphdef, arrays, *rest = nnx.split(model, _is_array, ...)
     values, structure = jax.tree.flatten(arrays)
+    places = [path for path, _ in definitions_in(model)]
     noted: dict[str, Any] = {}
 
-    def call(values: list[jax.Array]) -> None:
+    def call(values: list[jax.Array], marks: list[jax.Array]) -> None:
         copy = nnx.merge(graphdef, jax.tree.unflatten(structure, values), *rest, copy=True)
-        with initializing() as running:
+        with initializing(copy) as running:
+            running.marks.update(zip(places, marks, strict=True))
             run(copy)
         state = nnx.state(copy)
         makes = flat_state(copy, state).keys() != held
@@ -96,7 +108,7 @@ def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
         noted["lifted"] = _paths(copy, running.lifted)
 
     try:
-        traced = jax.make_jaxpr(call)(values).jaxpr
+        traced = jax.make_jaxpr(call)(values, [jnp.zeros(())] * len(places)).jaxpr
     except jax.errors.JAXTypeError:
         return _Seen()
     place = linen_place(model)
@@ -105,6 +117,7 @@ def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
         for path, one in nnx.to_flat_state(arrays)
         for _ in jax.tree.leaves(one)
     ]
+    paths += [(*path, "") for path in places]  # which a mark stands for
     known = dict(zip(traced.invars, paths, strict=True))
     read = (one for equation in traced.eqns for one in equation.invars)
     return _Seen([known[one] for one in read if isinstance(one, Var) and one in known], **noted)
@@ -144,7 +157,7 @@ def _called(
     """
     while True:
         copy = nnx.merge(*nnx.split(model), copy=True)
-        with initializing() as call:
+        with initializing(copy) as call:
             _, sown = caught(copy, functools.partial(run, copy), sorted(collections), {})
         if call.sown <= collections:
             return copy, sown

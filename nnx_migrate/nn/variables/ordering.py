@@ -61,7 +61,9 @@ def _position(
         first = next((end for end in range(len(path)) if path[:end] in lifted), len(path))
         numbers = [order.get(path[: end + 1], len(order)) for end in range(first)]
         numbers.append(_group(collection, lifted.get(path[:first], ())))
-        names = (collection, *path[first:])
+        # What is no variable of the module itself stands as it was found.
+        is_known = first == len(path) and path in order
+        names = () if is_known else (collection, *path[first:])
         return [*((number, "") for number in numbers), *((0, name) for name in names)]
 
     return position

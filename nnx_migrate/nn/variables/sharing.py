@@ -53,9 +53,24 @@ def linen_place(module: nnx.Module) -> Callable[[tuple[Any, ...]], tuple[Any, ..
 
 
 def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
-    """The modules of a module, itself among them, by their paths in Linen."""
+    """The explicit modules of a module, itself among them, by their paths in Linen."""
+    return [(path, one) for path, one in _places_in(module) if not is_lazy(one)]
+
+
+def definitions_in(module: nnx.Module) -> list[tuple[Path, Any]]:
+    """The lazy modules in a module that are not built, by their paths in Linen."""
+    return [(path, one) for path, one in _places_in(module) if is_lazy(one) and not one._is_built]
+
+
+def is_lazy(module: Any) -> bool:
+    """Whether it is a lazy module (`nnx_migrate.linen`): what calls of it make is kept elsewhere."""
+    return hasattr(type(module), "_is_built")
+
+
+def _places_in(module: nnx.Module) -> Iterator[tuple[Path, Any]]:
     place = linen_place(module)
-    return [(tuple(map(str, place(path))), one) for path, one in nnx.iter_modules(module)]
+    for path, one in nnx.iter_modules(module):
+        yield tuple(map(str, place(path))), one
 
 
 def _steps(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, str]:

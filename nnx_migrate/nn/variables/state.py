@@ -44,6 +44,8 @@ class Running:
       lifted: modules that it ran inside of a transformation of jax, with the groups of collections
         that come out of it.
       asked: what it was asked for before the variable is made, with the module that asked.
+      module: the outermost module that it runs.
+      marks: an array for each lazy module inside, by Linen's path: it is used where the call first reaches it.
     """
 
     mutable: Any
@@ -54,6 +56,8 @@ class Running:
     sown: set[str] = field(default_factory=set)
     lifted: list[tuple[nnx.Module, tuple[Any, ...]]] = field(default_factory=list)
     asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
+    module: nnx.Module | None = None
+    marks: dict[tuple[str, ...], jax.Array] = field(default_factory=dict)
 
 
 _running: ContextVar[Running | None] = ContextVar("_running", default=None)
@@ -69,9 +73,22 @@ def running(call: Running) -> Iterator[Running]:
         _running.reset(token)
 
 
-def initializing() -> AbstractContextManager[Running]:
-    """While a call runs that stands for the one of Linen's ``init``."""
-    return running(Running(_AT_INIT, is_init=True))
+def initializing(module: nnx.Module | None = None) -> AbstractContextManager[Running]:
+    """While a call of a module runs that stands for the one of Linen's ``init``."""
+    return running(Running(_AT_INIT, is_init=True, module=module))
+
+
+def running_module() -> nnx.Module | None:
+    """The outermost module of the Linen call that is running."""
+    call = _running.get()
+    return None if call is None else call.module
+
+
+def mark_use(place: tuple[str, ...]) -> None:
+    """Note that the running call comes to the lazy module at a path of Linen's."""
+    call = _running.get()
+    if call is not None and place in call.marks:
+        jnp.negative(call.marks[place])
 
 
 def lifted(groups: Callable[[Any], Sequence[Any]]) -> Callable[[C], C]:

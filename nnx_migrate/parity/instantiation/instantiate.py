@@ -15,7 +15,9 @@ import jax
 from flax import linen, nnx
 
 from nnx_migrate.linen import Module as LazyModule
+from nnx_migrate.linen import lazy
 from nnx_migrate.model import ClassMap, MigrationMap
+from nnx_migrate.nn.variables.sharing import definitions_in
 from nnx_migrate.parity.instantiation import fields
 from nnx_migrate.parity.instantiation.fields import CannotCross, Description
 from nnx_migrate.parity.instantiation.local_classes import as_stated, find_local, is_local
@@ -126,7 +128,11 @@ class _Builder(pickle.Unpickler):
             )
         if _accepts(parameters_of(cls), "rngs"):
             arguments["rngs"] = self._rngs
-        return cls(**arguments, **sizes)
+        module = cls(**arguments, **sizes)
+        if not (isinstance(module, nnx.Module) and definitions_in(module)):
+            return module
+        arguments.pop("rngs", None)
+        return lazy(cls)(**arguments, **sizes)  # which the first call builds, with what it holds
 
 
 def _arguments(

@@ -126,7 +126,7 @@ def _built(
     case: ParityCase, construct: Callable[[nnx.Rngs], Any], arguments: Arguments, arrays: list[Any]
 ) -> Any:
     module = construct(nnx.Rngs(0))
-    if not lazy.is_definition(module):
+    if not lazy.is_unbuilt(module):
         return module
     args, kwargs = arguments.rebuild(arrays)
     return lazy.built(case, module, args, kwargs)

@@ -8,6 +8,7 @@ from typing import Any
 from flax import nnx
 
 from nnx_migrate import linen as lazy_linen
+from nnx_migrate.nn.variables.sharing import definitions_in
 from nnx_migrate.parity.case import ParityCase, unconstrained
 from nnx_migrate.parity.evaluation.measure import Variables
 from nnx_migrate.parity.values import named_leaves
@@ -18,17 +19,18 @@ def is_lazy(module: Any) -> bool:
     return issubclass(type(module), lazy_linen.Module)  # an instance is a Linen module, too
 
 
-def is_definition(module: Any) -> bool:
-    """Whether a lazy module still has to be built."""
-    return is_lazy(module) and not module._is_built
+def is_unbuilt(module: Any) -> bool:
+    """Whether a lazy module, or one inside of an explicit module, still has to be built."""
+    return bool(definitions_in(module))
 
 
 def built(case: ParityCase, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """A copy of a definition with the variables that the call makes from the case's keys.
+    """A lazy module, or an explicit one that holds such, with the variables that the call makes from
+    the case's keys.
 
     What the call sows into the case's collections is among them: Linen's `apply` starts from it, too.
     """
-    copy = module.clone(_deep_clone=True)
+    copy = module.clone(_deep_clone=True) if is_lazy(module) else module
     rngs = {name: case.key_of(name) for name in case.streams}
     options: Any = {"method": case.method, "keep_sown": case.collections}
     with unconstrained(case):

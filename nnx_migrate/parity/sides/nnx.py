@@ -201,7 +201,7 @@ def _builder(
         if not isinstance(module, nnx.Module):
             return module
         args, kwargs = arguments.rebuild(arrays)
-        if lazy.is_definition(module):
+        if lazy.is_unbuilt(module):
             return lazy.built(case, module, args, kwargs)
         method = module if case.method is None else getattr(module, case.method)
         if _bridged(module) or _moved_by_init(module) or makes_state(module):

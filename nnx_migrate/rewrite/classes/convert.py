@@ -27,6 +27,8 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     constructs_nothing,
 )
 from nnx_migrate.rewrite.classes.checks.kept import check_kept
+from nnx_migrate.rewrite.classes.checks.late_bindings import check_late_bindings
+from nnx_migrate.rewrite.classes.checks.lazy_submodules import check_lazy_submodules
 from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
 from nnx_migrate.rewrite.classes.checks.module_calls import check_functions
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
@@ -148,6 +150,9 @@ class _Conversion:
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         check_late(self.project, self.items.values(), self.context.makes_late)
         self.makes_late = any(map(self.context.makes_late, built))
+        self.holds_lazy = check_lazy_submodules(
+            self.project, self.cls, self.items, self.sizes, self.context
+        )
         check_functions(self.cls)
         check_class_body(self.cls)
         check_method_decorators(self.project, self.cls)
@@ -160,6 +165,7 @@ class _Conversion:
         attributes = self._setup_attributes()
         check_captures(self.project, self.cls, attributes, self.items)
         check_kept(self.cls, attributes)
+        check_late_bindings(self.cls)
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
@@ -444,6 +450,7 @@ class _Conversion:
             notes=tuple(self.remarks.notes),
             late_fields=self.late_fields,
             makes_late=self.makes_late,
+            holds_lazy=self.holds_lazy,
         )
 
     def _shared(self, setup: SetupPart | None, compact: CompactPart | None) -> dict[str, str]:

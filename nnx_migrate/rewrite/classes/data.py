@@ -19,22 +19,30 @@ class ConversionContext:
     """What is decided about the other classes of the project.
 
     Attributes:
-      converted: qualified names of the Linen classes that become NNX classes; a project class that
-        is not among them stays Linen, and none of them builds it.
+      converted: qualified names of the Linen classes that become NNX classes.
       new_arguments: the size arguments that each converted class gains.
       factories: qualified names of classes that are used as values of fields or in partials; their
         width is asked at run time, so they get an ``out_features`` attribute.
+      lazy: qualified names of the classes that become lazy. What is in neither set stays Linen, and no
+        converted class builds it.
       late_fields: fields of a converted class that may be set anew for every call.
       makes_late: whether every call of a converted class makes a variable that only it can make.
+      holds_lazy: whether a converted class holds lazy submodules, itself or in others.
       scope_function: what becomes of a function that builds submodules for its callers.
     """
 
     converted: AbstractSet[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: AbstractSet[str] = frozenset()
+    lazy: AbstractSet[str] = frozenset()
     late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
     makes_late: Callable[[str], bool] = lambda _: False
+    holds_lazy: Callable[[str], bool] = lambda _: False
     scope_function: Callable[[str], ConvertedFunction | ClassRefusal | None] = lambda _: None
+
+    def is_lazy_inside(self, symbol: str | None) -> bool:
+        """Whether a submodule of that class has variables that only a call makes."""
+        return symbol is not None and (symbol in self.lazy or self.holds_lazy(symbol))
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,7 @@ class ConvertedClass:
     notes: tuple[tuple[ast.AST, str], ...] = ()  # remarks of rules, and where
     late_fields: frozenset[str] = frozenset()  # that the constructor only stores
     makes_late: bool = False  # whether every call makes a variable that only the call can make
+    holds_lazy: bool = False  # whether it holds lazy submodules, itself or in others
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from flax.core.scope import DenyList
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.arrays import is_array
@@ -19,10 +20,12 @@ from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize, in
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.nn.variables.sharing import modules_in
+from nnx_migrate.nn.variables.state import Running, running
 
 _RANKS = (3, 2, 4, 1, 5)
 _TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
 _GUESSES = (64, 128, 32, 1, 256, 16, 8, 4, 512)  # widths that most layers can be built with
+_UNMADE = DenyList(("params", "intermediates", "perturbations"))  # as in a call of the module alone
 _SEEN: contextvars.ContextVar[dict[Path, Any]] = contextvars.ContextVar("seen")
 
 
@@ -160,7 +163,8 @@ class Trials:
             elif self.method == "__call__":
                 nnm.variables_of(model, *args, **kwargs)
             else:
-                getattr(model, self.method)(*args, **kwargs)
+                with running(Running(_UNMADE, module=model)):
+                    getattr(model, self.method)(*args, **kwargs)
 
         seen: dict[Path, Any] = {}
         token = _SEEN.set(seen)

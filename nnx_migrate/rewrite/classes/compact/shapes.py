@@ -23,6 +23,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Bind
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, value_of
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.names import root_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -164,13 +165,10 @@ class Shapes:
         return True
 
     def _copies(self, value: ast.expr) -> list[ast.expr]:
-        """What ``value`` calls that is a submodule, or a local that holds one."""
+        """What ``value`` calls that is a submodule, or a part of a local that holds one."""
         functions = [one.func for one in each(value, ast.Call)]
-        return [
-            one
-            for one in functions
-            if id(one) in self.whole or (isinstance(one, ast.Name) and one.id in self.held)
-        ]
+        owners = [one.value if isinstance(one, ast.Attribute) else one for one in functions]
+        return [one for one in owners if id(one) in self.whole or root_name(one) in self.held]
 
     def edits(self) -> dict[int, Replacement]:
         """Edits for ``__init__``."""

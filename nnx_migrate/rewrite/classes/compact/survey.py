@@ -15,19 +15,20 @@ from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_la
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Index
 from nnx_migrate.rewrite.classes.naming import Name, names_of, numbered
 from nnx_migrate.rewrite.classes.reading.aliases import changed_elsewhere, with_aliases
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_lazy, refuse_leaks
-from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names, held_parts
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
@@ -119,7 +120,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     )
     replaced |= {key: frozenset() for key in moves.values}
     taint = taint_of(steps, method.unknown, replaced)
-    shapes.whole = _whole(items, moves, _widths(method.sizes))
+    shapes.whole = _whole(items, moves, _widths(method.sizes), method.context)
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
     counting = built
@@ -227,16 +228,20 @@ def _is_item(text: str, dicts: frozenset[str]) -> bool:
     )
 
 
-def _whole(items: Mapping[int, Item], moves: Moves, widths: frozenset[str]) -> frozenset[int]:
+def _whole(
+    items: Mapping[int, Item], moves: Moves, widths: frozenset[str], context: ConversionContext
+) -> frozenset[int]:
     """Submodules and parameters that are whole once they are built.
 
-    ``__init__`` runs none whose width a call has to show: it does not fit before.
+    ``__init__`` runs none whose width a call has to show: it does not fit before. Nor does it run lazy ones.
     """
     completed = {*moves.views, *moves.late}
     for key, item in items.items():
         parts = {id(one) for one in walk(item.call)}
         texts = item.site.sizes.values() if item.site is not None and widths else ()
         if parts & moves.values or any(_is_item(one, widths) for one in texts):
+            completed.add(key)
+        if item.site is not None and context.is_lazy_inside(item.site.symbol):
             completed.add(key)
     return frozenset(
         key
@@ -248,12 +253,22 @@ def _whole(items: Mapping[int, Item], moves: Moves, widths: frozenset[str]) -> f
 
 
 def _holders(method: ast.FunctionDef, items: frozenset[int]) -> frozenset[str]:
-    """Local names that some statement binds to what an item built."""
-    found: set[str] = set()
-    for node in walk(method):
-        match node:
-            case ast.Assign(targets=targets, value=value) if any(
-                id(one) in items for one in walk(value)
-            ):
-                found |= {one.id for one in targets if isinstance(one, ast.Name)}
-    return frozenset(found)
+    """Local names that may hold what an item built, or a container with it."""
+    pairs = [*bindings_below(method)]
+    found = frozenset[str]()
+    while True:
+        wider = found.union(
+            name
+            for target, value in pairs
+            if _holds(value, items, found)
+            for name in changed_names(target)
+        )
+        if wider == found:
+            return found
+        found = wider
+
+
+def _holds(value: ast.AST, items: frozenset[int], names: frozenset[str]) -> bool:
+    if id(value) in items or (isinstance(value, ast.Name) and value.id in names):
+        return True
+    return any(_holds(one, items, names) for one in held_parts(value))

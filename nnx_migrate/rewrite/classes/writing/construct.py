@@ -162,6 +162,8 @@ class Builder:
 
     def _project_class(self, site: Site, call: ast.Call, renderer: Renderer) -> Expression:
         function = renderer.render(call.func)
+        if site.symbol in self.context.lazy:
+            return same_call(function, call, renderer, [])
         if site.symbol not in self.context.converted:
             reason = f"it builds {site.symbol}, which stays Linen"
             raise Refused(call, reason, f"convert {site.symbol} first", RULE)

@@ -1,0 +1,155 @@
+"""Lazy modules that an explicit one holds, in calls of Linen's style: each has a scope at its path.
+
+::
+
+    class Net(nnx.Module):
+        def __init__(self, *, in_features, rngs):
+            self.encoder = nnx.Linear(in_features, 8, rngs=rngs)
+            self.head = Head(3)  # lazy: the call makes its variables
+
+        def __call__(self, x):
+            return self.head(self.encoder(x))
+
+A call of ``lazy(Net)`` runs ``Net`` on copies, several times where sizes have to be found. So what the
+lazy modules do to variables and keys stays in a scope beside that of the call, and is taken over once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flax import nnx
+
+from nnx_migrate.linen.core.context import context
+from nnx_migrate.linen.core.scope import Scope
+from nnx_migrate.nn.variables.sharing import definitions_in
+from nnx_migrate.nn.variables.state import mark_use, running_module
+
+Place = tuple[str, ...]  # in Linen's variables
+
+
+UNMADE = object()  # in trees of variables, at the place of what a lazy module makes
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One copy of the explicit module that runs, and a scope for its lazy modules.
+
+    Attributes:
+      places: Linen's paths of the lazy modules, by identity.
+      bound: those that were called, by path.
+    """
+
+    copy: nnx.Module
+    scope: Scope
+    places: Mapping[int, Place]
+    bound: dict[Place, Any]
+
+
+class LazySubmodules:
+    """The lazy modules inside of the explicit module of a scope, while one call of it runs."""
+
+    def __init__(self, scope: Any, held: Mapping[str, Any]) -> None:
+        """Start with the variables that the scope holds, and its keys."""
+        self._around = scope
+        self._held = held
+        self._runs: dict[int, _Run] = {}  # by the identity of the copy; the last one counts
+
+    def bind(self, module: Any) -> Any:
+        """The module bound to its scope; None for one that the running explicit module does not hold."""
+        copy = running_module()
+        if copy is None:
+            return None
+        run = self._runs.get(id(copy)) or self._begun(copy)
+        place = run.places.get(id(module))
+        if place is None:
+            return None
+        if place not in run.bound:
+            scope = run.scope
+            for name in place:
+                scope = scope.push(name, reuse=True)
+            mark_use(place)
+            run.bound[place] = module.clone(parent=scope, name=place[-1], _deep_clone=True)
+        return run.bound[place]
+
+    def places(self) -> dict[tuple[str, ...], Any]:
+        """`UNMADE` where they made or changed variables, by collection and path."""
+        return dict.fromkeys(
+            ((collection, *place) for collection, place, _ in self._made()), UNMADE
+        )
+
+    def hand_over(self) -> None:
+        """Give the scope of the call what they made and changed, and how many keys they drew."""
+        around = self._around
+        for collection, place, part in self._made():
+            if around.is_mutable_collection(collection):
+                around.put_variable(collection, place[0], _nested(place[1:], part))
+        for run in self._last():
+            around.rng_counters.update(_counters_below(run.scope.rng_counters))
+
+    def _made(self) -> Iterator[tuple[str, Place, Any]]:
+        """Collections, the paths of lazy modules and what these hold of it."""
+        for run in self._last():
+            for collection, tree in run.scope._variables.items():
+                parts = ((place, _at(tree, place)) for place in run.bound)
+                yield from ((collection, place, part) for place, part in parts if part)
+
+    def _last(self) -> list[_Run]:
+        return list(self._runs.values())[-1:]
+
+    def _begun(self, copy: nnx.Module) -> _Run:
+        around = self._around
+        scope = Scope(
+            {name: _copied(part) for name, part in self._held.items()},
+            around.rngs,
+            around.name,
+            around.mutable,
+            path=around.path,
+            debug_path=around.debug_path,
+            flags=around.flags,
+        )
+        scope.rng_counters.update(_counters_below(around.rng_counters))
+        places = {id(one): path for path, one in definitions_in(copy)}
+        run = self._runs[id(copy)] = _Run(copy, scope, places, {})
+        return run
+
+
+@contextlib.contextmanager
+def on_trial(scope: Any, held: Mapping[str, Any]) -> Iterator[LazySubmodules]:
+    """Let calls of an explicit module reach its lazy ones, and forget what these do.
+
+    What is built meanwhile is nobody's child, and tabulations see nothing.
+    """
+    submodules = LazySubmodules(scope, held)
+    with context.outside(), context.binding(submodules.bind), context.unwatched():
+        yield submodules
+
+
+def _counters_below(counters: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Copies of the counters of the scopes below."""
+    return {
+        key: _copied(one)
+        for key, one in counters.items()
+        if isinstance(one, dict) and key[:1] == ("child",)
+    }
+
+
+def _copied(tree: Any) -> Any:
+    if not isinstance(tree, Mapping):
+        return tree
+    return {name: _copied(value) for name, value in tree.items()}
+
+
+def _at(tree: Any, place: Place) -> Any:
+    for name in place:
+        tree = tree.get(name, {}) if isinstance(tree, Mapping) else {}
+    return tree
+
+
+def _nested(place: Place, value: Any) -> Any:
+    for name in reversed(place):
+        value = {name: value}
+    return value

@@ -1,0 +1,99 @@
+"""What an explicit class has to know of the sizes around its lazy submodules: nothing of theirs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from nnx_migrate.sizes import ClassSizes
+from nnx_migrate.sizes.result import Site, SiteKind
+from nnx_migrate.source.walking import each
+
+
+def without_lazy_submodules(
+    sizes: Mapping[str, ClassSizes], lazy: Collection[str]
+) -> dict[str, ClassSizes]:
+    """The sizes of classes some of whose submodules are of ``lazy`` classes: those take theirs in the call.
+
+    A size argument that nothing else needs is gone, also from where the class is built. What nobody
+    knows of the sizes of lazy submodules is no problem.
+    """
+    found = {name: _without(one, lazy) for name, one in sizes.items()}
+    changed = {name for name in found if found[name] is not sizes[name]}
+    while changed:  # an argument that a class does without its builders may do without, too
+        before = found
+        found = {name: _passing_on(one, before, changed) for name, one in before.items()}
+        changed = {name for name in found if found[name] is not before[name]}
+    return found
+
+
+def _without(sizes: ClassSizes, lazy: Collection[str]) -> ClassSizes:
+    theirs = {
+        key: replace(site, sizes={}, only_with=frozenset())
+        for key, site in sizes.sites.items()
+        if site.kind is SiteKind.CLASS and site.symbol in lazy
+    }
+    if not theirs:
+        return sizes
+    return replace(
+        _with_sites(sizes, theirs),
+        problems=tuple(one for one in sizes.problems if id(one[0]) not in theirs),
+        untold=tuple(one for one in sizes.untold if id(one.call) not in theirs),
+        elsewhere=tuple(one for one in sizes.elsewhere if id(one.call) not in theirs),
+    )
+
+
+def _passing_on(
+    sizes: ClassSizes, every: Mapping[str, ClassSizes], changed: Collection[str]
+) -> ClassSizes:
+    """The sizes of a class that builds ``changed`` ones: they get what they still take."""
+    sites = {}
+    for key, site in sizes.sites.items():
+        if site.kind is SiteKind.CLASS and site.symbol in changed:
+            taken = {one.name for one in every[str(site.symbol)].new_arguments}
+            kept = {name: text for name, text in site.sizes.items() if name in taken}
+            if kept != site.sizes:
+                sites[key] = replace(site, sizes=kept, only_with=site.only_with & kept.keys())
+    return _with_sites(sizes, sites) if sites else sizes
+
+
+def _with_sites(sizes: ClassSizes, sites: Mapping[int, Site]) -> ClassSizes:
+    """The sizes with other sites, without what these need no longer."""
+    made = replace(sizes, sites={**sizes.sites, **sites})
+    unread = _read(sizes) - _read(made)
+    carried = {
+        key: kept
+        for key, loops in sizes.carried.items()
+        if (kept := tuple(one for one in loops if one.name not in unread))
+    }
+    arguments = tuple(one for one in sizes.new_arguments if one.name not in unread)
+    return replace(made, carried=carried, new_arguments=arguments)
+
+
+def _read(sizes: ClassSizes) -> set[str]:
+    """Names that sizes are read by, those of what a loop carries if somebody reads that."""
+    carried = [one for loops in sizes.carried.values() for one in loops]
+    read = {name for text in _texts(sizes) for name in _names(text)}
+    while True:
+        texts = [text for one in carried if one.name in read for text in (one.before, one.after)]
+        wider = read.union(*map(_names, texts))
+        if wider == read:
+            return read
+        read = wider
+
+
+def _texts(sizes: ClassSizes) -> Iterator[str]:
+    for site in sizes.sites.values():
+        yield from site.sizes.values()
+        yield from filter(None, (site.reached, site.rounds))
+    yield from sizes.dims.values()
+    yield from sizes.full_shapes.values()
+    for handed in sizes.handed.values():
+        yield from handed.values()
+    if sizes.out_features:
+        yield sizes.out_features
+
+
+def _names(text: str) -> set[str]:
+    return {one.id for one in each(ast.parse(text, mode="eval"), ast.Name)}

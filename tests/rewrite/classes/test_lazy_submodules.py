@@ -1,0 +1,173 @@
+"""Explicit classes that hold submodules of lazy classes, and what makes them lazy, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.projects import rewrite_in_form, texts
+from tests.rewrite.running import printed_alike
+
+PROGRAM = """\
+from typing import Any, Callable
+import functools
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+
+class Leaf(nn.Module):
+    features: int = 4
+    act: Any = None
+
+    def setup(self):
+        self.out = nn.Dense(self.features)
+
+    @nn.compact
+    def inner(self, x):
+        return (lambda y: nn.Dense(self.features, name="inside")(y))(x)  # which keeps it lazy
+
+    def __call__(self, x, train=False):
+        x = self.out(self.inner(x))
+        return x if self.act is None else self.act(x)
+
+
+{more}
+
+
+class Net(nn.Module):
+    width: int = 4
+
+    {body}
+
+
+def main():
+    model, x = Net(), jnp.arange(8.0).reshape(2, 4)
+    variables = model.init({{"params": jax.random.key(0), "dropout": jax.random.key(1)}}, x)
+    print([list(variables), list(variables["params"])], jax.tree.map(jnp.shape, variables))
+    print(model.apply(variables, x), jax.jit(model.apply)(variables, x))
+    print(jax.grad(lambda one: model.apply(one, x).sum())(variables))
+"""
+COMPACT = "@nn.compact\n    def __call__(self, x):\n        {}"
+SETUP = "def setup(self):\n        {}\n\n    def __call__(self, x):\n        {}"
+
+
+def form(body: str, more: str = "") -> str:
+    """The form of ``Net`` in a program that prints the same as before."""
+    found = printed_alike(PROGRAM.format(body=body, more=more))
+    assert found["m.Leaf"] == "lazy"
+    return found["m.Net"]
+
+
+HELD = {
+    "called where it is built": COMPACT.format("return nn.Dense(3)(Leaf(5)(nn.Dense(6)(x)))"),
+    "alone": COMPACT.format("return Leaf(self.width)(x)"),
+    "by a name": COMPACT.format("leaf = Leaf(4)\n        return leaf(leaf(x))"),
+    "under a name of its own": COMPACT.format('return nn.Dense(2)(Leaf(5, name="own")(x))'),
+    "in a loop": COMPACT.format(
+        "for i in range(2):\n            x = Leaf(4)(nn.Dense(4)(x))\n        return x"
+    ),
+    "under a condition on a field": COMPACT.format(
+        "if self.width > 3:\n            x = Leaf(4)(x)\n        return nn.Dense(2)(x)"
+    ),
+    "its fields follow the module's": COMPACT.format(
+        "size = self.width * 2\n        return Leaf(size, act=nn.relu)(x)"
+    ),
+    "in setup": SETUP.format("self.leaf = Leaf(3)", "return self.leaf(x)"),
+    "in a list": SETUP.format(
+        "self.leaves = [Leaf(4), Leaf(4)]",
+        "for leaf in self.leaves:\n            x = leaf(x)\n        return x",
+    ),
+    "one of its methods": SETUP.format("self.leaf = Leaf(3)", "return self.leaf.inner(x)"),
+    "in a method of the class": SETUP.format(
+        "self.leaf = Leaf(3)",
+        "return self.run(x)\n\n    def run(self, x):\n        return self.leaf(x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("body", HELD.values(), ids=HELD)
+def test_a_class_that_calls_a_lazy_submodule_is_explicit(body: str) -> None:
+    assert form(body) == "explicit"
+
+
+OUTER = """
+class Outer(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(Leaf(4)(x))
+"""
+
+
+def test_a_class_that_holds_an_explicit_one_with_a_lazy_submodule_is_explicit() -> None:
+    body = COMPACT.format("for _ in range(2):\n            x = Outer()(x)\n        return x")
+    assert form(body, OUTER) == "explicit"
+
+
+def test_the_constructor_takes_no_size_for_a_lazy_submodule() -> None:
+    body = COMPACT.format("return Outer()(Leaf(5)(x))")
+    files = {"m.py": PROGRAM.format(body=body, more=OUTER)}
+    text = texts(rewrite_in_form(files, "auto"), files)["m.py"].partition("class Net")[2]
+    assert "def __init__(self, width: int = 4, *, rngs: nnx.Rngs):" in text
+    assert "self.Leaf_0 = Leaf(5)" in text
+    assert "self.Outer_0 = Outer(rngs=rngs)" in text
+
+
+LAZY = {
+    "a lift of its class": COMPACT.format("return nn.remat(Leaf)(4)(x)"),
+    "a function inside the method": COMPACT.format(
+        "leaf = Leaf(4)\n\n        def run(x):\n            return leaf(x)\n\n        return run(x)"
+    ),
+    "handed to a function of jax": COMPACT.format("return jax.tree.map(Leaf(4), [x])[0]"),
+    "called by a method that is handed on": SETUP.format(
+        "self.leaf = Leaf(4)",
+        "return jax.tree.map(self.run, [x])[0]\n\n    def run(self, x):\n        return self.leaf(x)",
+    ),
+    "handed to a function": COMPACT.format("return call(Leaf(4), x)"),
+    "handed to another submodule": SETUP.format(
+        "self.leaf = Leaf(4)\n        self.holder = Holder(self.leaf)", "return self.holder(x)"
+    ),
+    "given a module": COMPACT.format("return Leaf(4, act=nn.Dense(2))(x)"),
+    "given a class": COMPACT.format("act = nn.LayerNorm()\n        return Leaf(4, act=act)(x)"),
+    "what computes the size of another": COMPACT.format(
+        "y = Leaf(4)(x)\n        scale = self.param('s', nn.initializers.ones, y.shape)\n        return y * scale"
+    ),
+    "read by a name that is computed": SETUP.format(
+        "self.leaf = Leaf(4)", 'return getattr(self, "le" + "af")(x)'
+    ),
+    "a property that is no method": SETUP.format(
+        "self.leaf = Leaf(4)",
+        "return self.leaf(x) + self.leaf.variables['params']['out']['bias'].sum()",
+    ),
+}
+MORE = """
+def call(module, x):
+    return module(x)
+
+
+class Holder(nn.Module):
+    held: nn.Module
+
+    def __call__(self, x):
+        return self.held(x)
+"""
+
+
+@pytest.mark.parametrize("body", LAZY.values(), ids=LAZY)
+def test_a_class_that_does_more_with_it_is_lazy(body: str) -> None:
+    assert form(body, MORE) == "lazy"
+
+
+def test_a_class_that_lifts_one_that_holds_a_lazy_submodule_is_lazy() -> None:
+    assert form(COMPACT.format("return nn.remat(Outer)()(x)"), OUTER) == "lazy"
+
+
+def test_a_class_whose_base_holds_a_lazy_submodule_is_lazy() -> None:
+    base = OUTER + "\n\nclass Base(Outer):\n    pass\n"
+    found = printed_alike(PROGRAM.format(body=COMPACT.format("return Base()(x)"), more=base))
+    assert (found["m.Outer"], found["m.Base"]) == ("lazy", "lazy")
+
+
+def test_a_lazy_class_that_is_decorated_is_not_held() -> None:
+    more = "Leaf = nn.remat(Leaf)\n"
+    assert form(COMPACT.format("return Leaf(4)(x)"), more) == "lazy"
