@@ -64,7 +64,9 @@ class ExtraArguments:
         lost = (self.converted & decisions.refused.keys()) - helped
         stuck = self._stuck(decisions) - helped
         self.denied |= self.granted.keys() & (stuck | self._built_by(lost))
-        self.converted |= decisions.converted.keys()
+        # What holds lazy submodules waits for these: they may want something.
+        whole = {name for name, one in decisions.converted.items() if not one.holds_lazy}
+        self.converted |= whole
         if self.rounds < _ROUNDS:
             for name, refusal in decisions.refused.items():
                 if refusal.wants != Wants() and name not in self.denied:

@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
-from nnx_migrate.source.bindings import CHANGES, bindings_below, changed_names, target_names
+from nnx_migrate.source.bindings import CHANGES, bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
@@ -64,11 +64,11 @@ def check_lazy_submodules(
         if key in lazy:
             _check_class(project.linen[str(site.symbol)], site.call)
     every = {key for key, one in items.items() if one.kind is ItemKind.SITE}
-    given = _Given(project, cls, items)
+    modules = _Holders(cls, every)
+    given = _Given(project, cls, items, modules)
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
         given.check(items[key].call)
     _check_methods(project, cls)
-    modules = _Holders(cls, every)
     for method in cls.methods.values():
         _Uses(project, cls, method, _Holders(cls, inside), modules).check()
     return True
@@ -129,11 +129,16 @@ def _decorators(project: Project, cls: ClassInfo, name: str) -> Collection[str]:
 
 @dataclass
 class _Given:
-    """What lazy submodules are given as fields."""
+    """What lazy submodules are given as fields.
+
+    Attributes:
+      modules: the submodules that the class builds.
+    """
 
     project: Project
     cls: ClassInfo
     items: Mapping[int, Item]
+    modules: _Holders
 
     def check(self, call: ast.Call) -> None:
         """Refuse arguments that are not the same in both forms.
@@ -151,28 +156,28 @@ class _Given:
         )
 
     def _may_hold(self, value: ast.AST, method: ast.FunctionDef, seen: set[int]) -> bool:
+        """Whether a value may be, hold or build a module; what a submodule returns is an array."""
         if id(value) in seen:
             return False
         seen.add(id(value))
-        return any(self._is_module(node, method, seen) for node in walk(value))
-
-    def _is_module(self, node: ast.AST, method: ast.FunctionDef, seen: set[int]) -> bool:
         scope = self.cls.scope.enter(method)
-        match node:
-            case ast.Call() if id(node) in self.items:
+        match value:
+            case ast.Call() if id(value) in self.items:
                 return True
+            case ast.Call(func=function) if self.modules.has(function, method):
+                return False
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):
                 return self._is_module_in(attr, seen)
-            case ast.Name(id=name, ctx=ast.Load()):
+            case ast.Name(id=name):
                 pairs = [
-                    pair for pair in bindings_below(method) if name in {*target_names(pair[0])}
+                    pair for pair in bindings_below(method) if name in {*changed_names(pair[0])}
                 ]
                 if pairs:
-                    return any(self._may_hold(value, method, seen) for _, value in pairs)
-                return self._names_module(node, scope, seen)
-            case ast.Attribute():
-                return self._names_module(node, scope, seen)
-        return False
+                    return any(self._may_hold(one, method, seen) for _, one in pairs)
+                return self._names_module(value, scope, seen)
+            case ast.Attribute() if self._names_module(value, scope, seen):
+                return True
+        return any(self._may_hold(one, method, seen) for one in ast.iter_child_nodes(value))
 
     def _is_module_in(self, attribute: str, seen: set[int]) -> bool:
         """Whether an attribute of the module may be one: not a field, nor computed in ``setup``."""
