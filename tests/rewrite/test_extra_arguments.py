@@ -38,13 +38,22 @@ def test_a_class_that_is_refused_all_the_same_loses_it_for_good() -> None:
 def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
     wanted = ExtraArguments({"Caller": ["Block"], "Block": ["A"], "Other": ["B"]})
     before = decisions(A="x", B="x")
-    made = {name: SimpleNamespace() for name in ("Caller", "Other")}
+    made = {name: SimpleNamespace(holds_lazy=False) for name in ("Caller", "Other")}
     before.converted = dict(made)  # type: ignore[assignment]
     wanted.learn(before, {})
     after = decisions(Caller="")
     after.converted = {"Other": made["Other"]}  # type: ignore[dict-item]
     assert wanted.learn(after, {})
     assert wanted.shapes == {"B": frozenset({"x"})}
+
+
+def test_a_class_that_holds_the_other_as_a_lazy_one_loses_nothing_by_its_argument() -> None:
+    wanted = ExtraArguments({"Caller": ["A"]})
+    before = decisions(A="x")
+    before.converted = {"Caller": SimpleNamespace(holds_lazy=True)}  # type: ignore[dict-item]
+    wanted.learn(before, {})
+    assert not wanted.learn(decisions(Caller=""), {})
+    assert wanted.shapes == {"A": frozenset({"x"})}
 
 
 def test_learning_ends() -> None:
