@@ -19,12 +19,14 @@ from flax import linen as nn
 class Leaf(nn.Module):
     features: int = 4
     act: Any = None
+    norm: Any = None
 
     def setup(self):
         self.out = nn.Dense(self.features)
 
     @nn.compact
     def inner(self, x):
+        x = x if self.norm is None else self.norm()(x)
         return (lambda y: nn.Dense(self.features, name="inside")(y))(x)  # which keeps it lazy
 
     def __call__(self, x, train=False):
@@ -72,6 +74,11 @@ HELD = {
     ),
     "its fields follow the module's": COMPACT.format(
         "size = self.width * 2\n        return Leaf(size, act=nn.relu)(x)"
+    ),
+    "its fields are given a function": "act: Callable = nn.relu\n\n    "
+    + COMPACT.format("return Leaf(4, act=self.act)(x)"),
+    "its fields follow what a submodule returns": COMPACT.format(
+        "y = nn.Dense(5)(x)\n        return Leaf(y.shape[-1])(y)"
     ),
     "in setup": SETUP.format("self.leaf = Leaf(3)", "return self.leaf(x)"),
     "in a list": SETUP.format(
@@ -129,6 +136,8 @@ LAZY = {
     ),
     "given a module": COMPACT.format("return Leaf(4, act=nn.Dense(2))(x)"),
     "given a class": COMPACT.format("act = nn.LayerNorm()\n        return Leaf(4, act=act)(x)"),
+    "given a field whose default is a class": "norm: Any = nn.LayerNorm\n\n    "
+    + COMPACT.format("return Leaf(4, norm=self.norm)(x)"),
     "what computes the size of another": COMPACT.format(
         "y = Leaf(4)(x)\n        scale = self.param('s', nn.initializers.ones, y.shape)\n        return y * scale"
     ),

@@ -180,11 +180,16 @@ class _Given:
         return any(self._may_hold(one, method, seen) for one in ast.iter_child_nodes(value))
 
     def _is_module_in(self, attribute: str, seen: set[int]) -> bool:
-        """Whether an attribute of the module may be one: not a field, nor computed in ``setup``."""
+        """Whether an attribute of the module may be one: a method, a default, or computed in ``setup``."""
         if any(attribute in one.methods for one in self.cls.mro):
             return True
-        if any(one.name == attribute for one in self.cls.fields):
-            return False  # the judge knows which fields may be given modules
+        for one in self.cls.fields:
+            if one.name == attribute:  # the judge knows what fields are given
+                return one.default is not None and any(
+                    self._names_module(node, one.owner.scope, seen)
+                    for node in walk(one.default)
+                    if isinstance(node, ast.Name | ast.Attribute)
+                )
         values = [
             (method, value)
             for owner in self.cls.mro
