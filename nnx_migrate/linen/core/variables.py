@@ -32,6 +32,7 @@ class VariableMethods:
     scope: Any
     _state: Any
     _initialization_allowed: Any
+    _bound_here: Callable[[], Any]
     _name_taken: Callable[..., bool]
 
     def variable(
@@ -86,9 +87,12 @@ class VariableMethods:
             )
 
     def _bound_scope(self, purpose: str) -> Any:
-        if self.scope is None:
+        if self.scope is not None:
+            return self.scope
+        bound = self._bound_here()
+        if bound is None:
             raise ValueError(f"Can't {purpose} on unbound modules")
-        return self.scope
+        return bound.scope
 
     @property
     def variables(self) -> Any:

@@ -262,6 +262,7 @@ class _Conversion:
             self._tied_layer,
             lambda node: self.project.resolve(node, self.cls.scope),
             children_of(self.project, self.cls, attributes, self.items),
+            self.context.lazy.__contains__,
             functools.partial(asked_in_init, self.cls, self.items),
             {
                 one.name: self.items[id(one.value)]

@@ -86,6 +86,10 @@ HELD = {
         "for leaf in self.leaves:\n            x = leaf(x)\n        return x",
     ),
     "one of its methods": SETUP.format("self.leaf = Leaf(3)", "return self.leaf.inner(x)"),
+    "its variables are read": SETUP.format(
+        "self.leaf = Leaf(4)",
+        'return self.leaf(x) * self.leaf.variables["params"]["out"]["kernel"].sum()',
+    ),
     "in a method of the class": SETUP.format(
         "self.leaf = Leaf(3)",
         "return self.run(x)\n\n    def run(self, x):\n        return self.leaf(x)",
@@ -144,9 +148,8 @@ LAZY = {
     "read by a name that is computed": SETUP.format(
         "self.leaf = Leaf(4)", 'return getattr(self, "le" + "af")(x)'
     ),
-    "a property that is no method": SETUP.format(
-        "self.leaf = Leaf(4)",
-        "return self.leaf(x) + self.leaf.variables['params']['out']['bias'].sum()",
+    "a field of it is read": SETUP.format(
+        "self.leaf = Leaf(4)", "return self.leaf(x) * self.leaf.features"
     ),
 }
 MORE = """

@@ -69,8 +69,9 @@ def check_lazy_submodules(
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
         given.check(items[key].call)
     _check_methods(project, cls)
+    holding = _Holders(cls, inside - lazy)
     for method in cls.methods.values():
-        _Uses(project, cls, method, _Holders(cls, inside), modules).check()
+        _Uses(project, cls, method, _Holders(cls, inside), holding, modules).check()
     return True
 
 
@@ -280,6 +281,7 @@ class _Uses:
 
     Attributes:
       lazy: those of them that are lazy or hold lazy ones.
+      holding: the explicit ones among these.
       modules: all of them.
     """
 
@@ -287,6 +289,7 @@ class _Uses:
     cls: ClassInfo
     method: ast.FunctionDef
     lazy: _Holders
+    holding: _Holders
     modules: _Holders
 
     def check(self) -> None:
@@ -326,6 +329,8 @@ class _Uses:
                 return True  # layers.append(Block())
             case ast.Attribute(attr=name) if name in CHANGES:
                 return True
+            case ast.Attribute(attr="variables"):
+                return not self.holding.has(node, self.method)
             case ast.Attribute(attr=name):
                 call = above[id(outer)]
                 is_call = isinstance(call, ast.Call) and call.func is outer

@@ -86,6 +86,7 @@ class Reader:
       tied: what builds an attribute's layer from ``rngs``, given its parameters.
       resolve: the symbol of an expression.
       children: which expressions are submodules.
+      is_lazy: whether a class of the project is lazy: its modules have Linen's interface.
       asked: what ``self.has_variable(...)`` is in ``__init__``, if it is another text there.
       held: items of the variables that attributes hold.
       fields: the fields that nothing sets: their values are the constructor's.
@@ -99,6 +100,7 @@ class Reader:
     tied: Callable[[str, ast.expr, Renderer], Expression]
     resolve: Callable[[ast.expr], str | None]
     children: Children
+    is_lazy: Callable[[str], bool]
     asked: Callable[[ast.FunctionDef, ast.Call], str | None]
     held: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
@@ -191,6 +193,9 @@ class Reader:
         refused = RECIPES if is_own else {**RECIPES, **OWN_ONLY}
         if name in refused:
             raise Refused(node, f"{owner}.{name} has no NNX counterpart", refused[name], RULE)
+        classes = [] if is_own else self.children.classes(node.value, method)
+        if name == "variables" and any(one and self.is_lazy(one) for one in classes):
+            return
         if name == "variables":
             self.remarks.imports.add("nnm")
             self.found.call[id(node)] = lambda renderer: call(
@@ -317,6 +322,8 @@ class Reader:
             return
         owner = _path(inner.value)
         if owner is None or owner[0] != receiver or not all(map(is_attribute_name, keys)):
+            return
+        if len(owner) > 1 and self.is_lazy(self.children.attributes.get(owner[1]) or ""):
             return
         is_own = len(owner) == 1 and len(keys) == 2
         known = {*self.params, *self.variables} if is_own else LEAVES
