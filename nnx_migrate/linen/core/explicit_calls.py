@@ -19,6 +19,7 @@ from nnx_migrate.linen.core.lazy_submodules import LazySubmodules, on_trial
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.spmd import LogicallyPartitioned
+from nnx_migrate.nn.variables.sharing import is_lazy
 
 # Beside the counters of the scope's own keys: what calls drew, and how often it was made.
 _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
@@ -41,7 +42,13 @@ class ExplicitCalls:
         """Call a method; one that may makes the variables that are not held."""
         with on_trial(self.scope, self.held()) as lazy:
             model, held, made, is_again = self._prepared(method, args, kwargs, lazy)
-        return self._applied(model, method, held, made, args, kwargs, is_again=is_again)
+        run = method if method == "__call__" else functools.partial(self._handing, method)
+        return self._applied(model, run, held, made, args, kwargs, is_again=is_again)
+
+    def _handing(self, method: str, model: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run a method of a copy of the module; a lazy submodule that it returns is found inside of this one."""
+        value = getattr(model, method)(*args, **kwargs)
+        return inside.handed(self, model, value) if is_lazy(value) else value
 
     def _prepared(
         self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], lazy: LazySubmodules

@@ -91,7 +91,7 @@ def read(owner: Owner, path: Path, name: str) -> Any:
     if isfunction(defined):
         return lambda *args, **kwargs: call(owner, path, name, args, kwargs)
     return owner.with_part(
-        lambda model: _handed(owner, model, getattr(at(model, path), name)), path, calls=False
+        lambda model: handed(owner, model, getattr(at(model, path), name)), path, calls=False
     )
 
 
@@ -99,7 +99,7 @@ def call(owner: Owner, path: Path, method: str, args: Any, kwargs: Any) -> Any:
     """Run a method of the explicit module's part at ``path``."""
 
     def run(model: nnx.Module) -> Any:
-        return _handed(owner, model, getattr(at(model, path), method)(*args, **kwargs))
+        return handed(owner, model, getattr(at(model, path), method)(*args, **kwargs))
 
     given = shapes_in((args, kwargs))
     if method != "__call__":
@@ -116,14 +116,14 @@ def at(model: Any, path: Path) -> Any:
     return model
 
 
-def _handed(owner: Owner, model: nnx.Module, value: Any) -> Any:
+def handed(owner: Owner, model: nnx.Module, value: Any) -> Any:
     """A value of the explicit module as Linen's callers know it."""
     if isinstance(value, nnx.List) or type(value) in (list, tuple):
-        parts = [_handed(owner, model, one) for one in value]
+        parts = [handed(owner, model, one) for one in value]
         changed = any(one is not other for one, other in zip(parts, value, strict=True))
         return tuple(parts) if changed else value
     if isinstance(value, nnx.Dict) or type(value) in (dict, FrozenDict):
-        every = {name: _handed(owner, model, one) for name, one in value.items()}
+        every = {name: handed(owner, model, one) for name, one in value.items()}
         changed = any(one is not value[name] for name, one in every.items())
         return FrozenDict(every) if changed else value
     if isinstance(value, nnx.Module):

@@ -72,6 +72,9 @@ class LinenNet(flax.linen.Module):
         self.sow("losses", "total", x.sum())
         return x
 
+    def part(self):
+        return self.second
+
 
 class Inner(nnx.Module):
     def __init__(self, features, *, rngs):
@@ -93,6 +96,9 @@ class Net(nnx.Module):
         x = self.second(self.inner(x, train), train)
         nnm.sow(self, "losses", "total", x.sum())
         return x
+
+    def part(self):
+        return self.second
 
 
 def listed(tree: Any) -> list[tuple[str, Any]]:
@@ -142,6 +148,9 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "a submodule's method": lambda model, variables: model.apply(
         variables, X, method=lambda one, x: one.second.embed(one.first(x))
+    ),
+    "a submodule that a method returns": lambda model, variables: model.apply(
+        variables, X, method=lambda one, x: one.part().embed(one.first(x))
     ),
     "what a submodule holds": lambda model, variables: model.apply(
         variables, method=lambda one: one.second.variables["params"]

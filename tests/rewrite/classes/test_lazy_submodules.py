@@ -86,6 +86,10 @@ HELD = {
         "for leaf in self.leaves:\n            x = leaf(x)\n        return x",
     ),
     "one of its methods": SETUP.format("self.leaf = Leaf(3)", "return self.leaf.inner(x)"),
+    "handed out by a method": SETUP.format(
+        "self.leaf = Leaf(3)",
+        "return self.leaf(x)\n\n    def part(self):\n        return self.leaf",
+    ),
     "its variables are read": SETUP.format(
         "self.leaf = Leaf(4)",
         'return self.leaf(x) * self.leaf.variables["params"]["out"]["kernel"].sum()',

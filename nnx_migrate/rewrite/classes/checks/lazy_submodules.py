@@ -339,7 +339,14 @@ class _Uses:
                 return True
             case ast.Assign() | ast.AnnAssign() | ast.For() | ast.comprehension():
                 return True
+            case ast.Return():  # to code around, which finds it inside of the module
+                return self.method.name != "__call__" and not self._is_called_by_itself()
         return False
+
+    def _is_called_by_itself(self) -> bool:
+        """Whether a method of the class reads this one."""
+        nodes = (node for owner in self.cls.mro for node in each(owner.node, ast.Attribute))
+        return any(node.attr == self.method.name for node in nodes)
 
     def _is_method(self, name: str) -> bool:
         """Whether a class of the project that is built here defines a method of that name."""
