@@ -13,22 +13,23 @@ has to be the same in both forms: numbers, functions of arrays, no modules.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
+from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
-from nnx_migrate.source.bindings import CHANGES, bindings_below, changed_names
-from nnx_migrate.source.classes import ClassInfo, is_linen_class
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.bindings import CHANGES
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
 RULE = "lazy_submodule"
 _PLAIN = frozenset({"flax.linen.compact", "flax.linen.nowrap", "staticmethod", "property"})
-_LIFTS = frozenset(f"flax.linen.{one}" for one in ("remat", "checkpoint", "scan", "vmap", "jit"))
 
 
 def check_lazy_submodules(
@@ -64,14 +65,14 @@ def check_lazy_submodules(
         if key in lazy:
             _check_class(project.linen[str(site.symbol)], site.call)
     every = {key for key, one in items.items() if one.kind is ItemKind.SITE}
-    modules = _Holders(cls, every)
-    given = _Given(project, cls, items, modules)
+    modules = Holders(cls, every)
+    given = LazyArguments(project, cls, items, modules)
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
         given.check(items[key].call)
     _check_methods(project, cls)
-    holding = _Holders(cls, inside - lazy)
-    for method in cls.methods.values():
-        _Uses(project, cls, method, _Holders(cls, inside), holding, modules).check()
+    holding = Holders(cls, inside - lazy)
+    for method in methods_of(cls):
+        _Uses(project, cls, method, Holders(cls, inside), holding, modules).check()
     return True
 
 
@@ -99,180 +100,36 @@ def _check_methods(project: Project, cls: ClassInfo) -> None:
     Raises:
       Refused: a method is a value, or is decorated.
     """
+    for owner in cls.mro:
+        for method in owner.methods.values():
+            decorators = project.decorators(owner, method)
+            if not _PLAIN.issuperset(decorators):
+                reason = f"{method.name} is decorated, and lazy submodules are called in it"
+                raise _refused(method, reason)
+            _check_reads(project, cls, method)
+
+
+def _check_reads(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> None:
     own = {name for one in cls.mro for name in one.methods}
-    for method in cls.methods.values():
-        decorators = set(project.decorators(cls, method)) - _PLAIN
-        if len(method.decorator_list) != len(project.decorators(cls, method)) or decorators:
-            raise _refused(
-                method, f"{method.name} is decorated, and lazy submodules are called in it"
-            )
-        called = {id(one.func) for one in walk(method) if isinstance(one, ast.Call)}
-        receiver = receiver_of(method)
-        for node in walk(method):
-            match node:
-                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
-                    is_property = attr in own and "property" in _decorators(project, cls, attr)
-                    if attr in own and id(node) not in called and not is_property:
-                        raise _refused(
-                            node, f"{attr} is a value here, and lazy submodules are called in it"
-                        )
-                case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=name), *_]):
-                    if name == receiver:
-                        raise _refused(
-                            node, "which submodule it gets is not known, and some are lazy"
-                        )
+    called = {id(one.func) for one in each(method, ast.Call)}
+    receiver = receiver_of(method)
+    for node in walk(method):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
+                name == receiver and attr in own and id(node) not in called
+            ):
+                if "property" not in _decorators(project, cls, attr):
+                    reason = f"{attr} is a value here, and lazy submodules are called in it"
+                    raise _refused(node, reason)
+            case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=name), *_]) if (
+                name == receiver
+            ):
+                raise _refused(node, "which submodule it gets is not known, and some are lazy")
 
 
 def _decorators(project: Project, cls: ClassInfo, name: str) -> Collection[str]:
     found = cls.find(name)
     return project.decorators(found[0], found[1]) if found is not None else ()
-
-
-@dataclass
-class _Given:
-    """What lazy submodules are given as fields.
-
-    Attributes:
-      modules: the submodules that the class builds.
-    """
-
-    project: Project
-    cls: ClassInfo
-    items: Mapping[int, Item]
-    modules: _Holders
-
-    def check(self, call: ast.Call) -> None:
-        """Refuse arguments that are not the same in both forms.
-
-        Raises:
-          Refused: one may hold a module, or build one.
-        """
-        for value in (*call.args, *(one.value for one in call.keywords)):
-            if self._may_hold(value, self._method_of(call), set()):
-                raise _refused(value, "a lazy submodule may be given a module here")
-
-    def _method_of(self, call: ast.Call) -> ast.FunctionDef:
-        return next(
-            one for one in self.cls.methods.values() if any(node is call for node in walk(one))
-        )
-
-    def _may_hold(self, value: ast.AST, method: ast.FunctionDef, seen: set[int]) -> bool:
-        """Whether a value may be, hold or build a module; what a submodule returns is an array."""
-        if id(value) in seen:
-            return False
-        seen.add(id(value))
-        scope = self.cls.scope.enter(method)
-        match value:
-            case ast.Call() if id(value) in self.items:
-                return True
-            case ast.Call(func=function) if self.modules.has(function, method):
-                return False
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):
-                return self._is_module_in(attr, seen)
-            case ast.Name(id=name):
-                pairs = [
-                    pair for pair in bindings_below(method) if name in {*changed_names(pair[0])}
-                ]
-                if pairs:
-                    return any(self._may_hold(one, method, seen) for _, one in pairs)
-                return self._names_module(value, scope, seen)
-            case ast.Attribute() if self._names_module(value, scope, seen):
-                return True
-        return any(self._may_hold(one, method, seen) for one in ast.iter_child_nodes(value))
-
-    def _is_module_in(self, attribute: str, seen: set[int]) -> bool:
-        """Whether an attribute of the module may be one: a method, a default, or computed in ``setup``."""
-        if any(attribute in one.methods for one in self.cls.mro):
-            return True
-        for one in self.cls.fields:
-            if one.name == attribute:  # the judge knows what fields are given
-                return one.default is not None and any(
-                    self._names_module(node, one.owner.scope, seen)
-                    for node in walk(one.default)
-                    if isinstance(node, ast.Name | ast.Attribute)
-                )
-        values = [
-            (method, value)
-            for owner in self.cls.mro
-            for method in owner.methods.values()
-            for target, value in bindings_below(method)
-            if isinstance(target, ast.Attribute) and target.attr == attribute
-        ]
-        return not values or any(self._may_hold(value, method, seen) for method, value in values)
-
-    def _names_module(self, node: ast.expr, scope: Scope, seen: set[int]) -> bool:
-        symbol = self.project.resolve(node, scope)
-        if symbol is None:
-            return False
-        if symbol in self.project.linen or is_linen_class(symbol) or symbol in _LIFTS:
-            return True
-        definition = self.project.definition(symbol)
-        if definition is None or isinstance(definition[1], ast.ClassDef):
-            return False
-        module, target = definition
-        if id(target) in seen:
-            return False
-        seen.add(id(target))
-        inner = Scope(module)
-        return any(
-            self._names_module(one, inner, seen)
-            for one in walk(target)
-            if isinstance(one, ast.Name | ast.Attribute)
-        )
-
-
-class _Holders:
-    """Expressions that may be one of some submodules, or hold some."""
-
-    def __init__(self, cls: ClassInfo, calls: Collection[int]) -> None:
-        self._cls = cls
-        self._calls = calls
-        self._attributes: frozenset[str] = frozenset()
-        self._names: dict[int, frozenset[str]] = {}
-        while (wider := self._attributes | {*self._held_attributes()}) != self._attributes:
-            self._attributes = frozenset(wider)
-            self._names = {}
-
-    def _held_attributes(self) -> Iterator[str]:
-        for method in self._cls.methods.values():
-            receiver = receiver_of(method)
-            for target, value in bindings_below(method):
-                for node in walk(target):
-                    match node:
-                        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
-                            if self.has(value, method):
-                                yield attr
-
-    def has(self, node: ast.AST, method: ast.FunctionDef) -> bool:
-        """Whether a value is a submodule, or holds one."""
-        return self._has(node, receiver_of(method), self._local(method))
-
-    def _local(self, method: ast.FunctionDef) -> frozenset[str]:
-        if id(method) not in self._names:
-            receiver, names = receiver_of(method), frozenset[str]()
-            pairs = [*bindings_below(method)]
-            while True:
-                found = names.union(
-                    name
-                    for target, value in pairs
-                    if self._has(value, receiver, names)
-                    for name in changed_names(target)
-                )
-                if found == names:
-                    break
-                names = found
-            self._names[id(method)] = names - {receiver}
-        return self._names[id(method)]
-
-    def _has(self, node: ast.AST, receiver: str, names: Collection[str]) -> bool:
-        match node:
-            case ast.Name(id=name):
-                return name in names
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
-                return attr in self._attributes
-            case ast.Call() if id(node) in self._calls:
-                return True
-        return any(self._has(one, receiver, names) for one in held_parts(node))
 
 
 @dataclass
@@ -288,9 +145,9 @@ class _Uses:
     project: Project
     cls: ClassInfo
     method: ast.FunctionDef
-    lazy: _Holders
-    holding: _Holders
-    modules: _Holders
+    lazy: Holders
+    holding: Holders
+    modules: Holders
 
     def check(self) -> None:
         """Refuse all but calls.

@@ -1,0 +1,74 @@
+"""Which expressions may be a submodule, wherever a name or attribute may hold one.
+
+`children` finds those that are certainly one; this is for what must not happen to any.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from nnx_migrate.rewrite.classes.items import receiver_of
+from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
+from nnx_migrate.source.bindings import bindings_below, changed_names
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
+
+
+def methods_of(cls: ClassInfo) -> Iterator[ast.FunctionDef]:
+    """The methods that a class and its bases define, overridden ones included."""
+    return (method for owner in cls.mro for method in owner.methods.values())
+
+
+class Holders:
+    """Expressions of a class that may be one of some submodules, or hold some."""
+
+    def __init__(self, cls: ClassInfo, calls: Collection[int]) -> None:
+        self._cls = cls
+        self._calls = calls
+        self._attributes: frozenset[str] = frozenset()
+        self._names: dict[int, frozenset[str]] = {}
+        while (wider := self._attributes | {*self._held_attributes()}) != self._attributes:
+            self._attributes = frozenset(wider)
+            self._names = {}
+
+    def _held_attributes(self) -> Iterator[str]:
+        for method in methods_of(self._cls):
+            receiver = receiver_of(method)
+            for target, value in bindings_below(method):
+                for node in walk(target):
+                    match node:
+                        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
+                            if self.has(value, method):
+                                yield attr
+
+    def has(self, node: ast.AST, method: ast.FunctionDef) -> bool:
+        """Whether a value is a submodule, or holds one."""
+        return self._has(node, receiver_of(method), self._local(method))
+
+    def _local(self, method: ast.FunctionDef) -> frozenset[str]:
+        if id(method) not in self._names:
+            receiver, names = receiver_of(method), frozenset[str]()
+            pairs = [*bindings_below(method)]
+            while True:
+                found = names.union(
+                    name
+                    for target, value in pairs
+                    if self._has(value, receiver, names)
+                    for name in changed_names(target)
+                )
+                if found == names:
+                    break
+                names = found
+            self._names[id(method)] = names - {receiver}
+        return self._names[id(method)]
+
+    def _has(self, node: ast.AST, receiver: str, names: Collection[str]) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return name in names
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
+                return attr in self._attributes
+            case ast.Call() if id(node) in self._calls:
+                return True
+        return any(self._has(one, receiver, names) for one in held_parts(node))
