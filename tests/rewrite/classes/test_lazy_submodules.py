@@ -187,3 +187,34 @@ def test_a_class_whose_base_holds_a_lazy_submodule_is_lazy() -> None:
 def test_a_lazy_class_that_is_decorated_is_not_held() -> None:
     more = "Leaf = nn.remat(Leaf)\n"
     assert form(COMPACT.format("return Leaf(4)(x)"), more) == "lazy"
+
+
+INHERITED = """
+class Base(nn.Module):
+    def run(self, x):
+        return {run}
+
+
+class Other(Base):
+    def setup(self):
+        self.leaf = Leaf({given})
+
+    def __call__(self, x):
+        return self.run(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "form"), [("self.leaf(x)", "explicit"), ("jax.tree.map(self.leaf, [x])[0]", "lazy")]
+)
+def test_what_a_method_of_a_base_does_with_it_counts(run: str, form: str) -> None:
+    more = INHERITED.format(run=run, given="4")
+    found = printed_alike(PROGRAM.format(body=COMPACT.format("return Other()(x)"), more=more))
+    assert found["m.Other"] == form
+
+
+def test_an_attribute_that_setup_computes_may_be_given() -> None:
+    body = SETUP.format(
+        "self.size = self.width * 2\n        self.leaf = Leaf(self.size)", "return self.leaf(x)"
+    )
+    assert form(body) == "explicit"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
-from nnx_migrate.rewrite.classes.reading.holders import Holders
+from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project, Scope
