@@ -35,11 +35,14 @@ _Statement = tuple[Module, ast.stmt]
 def owned_statements(project: Project, classes: Iterable[ClassInfo]) -> frozenset[int]:
     """Ids of the top-level statements that these classes read, at any remove, and nothing else does."""
     skip = frozenset(id(cls.node) for cls in classes)
+    apart = frozenset(
+        id(cls.node) for cls in project.linen.values()
+    )  # lazy ones read for themselves
     read = {
         id(one): (module, one)
         for symbol in _read_below(project, classes, skip)
         for module, one in _statements_of(project, symbol)
-        if id(one) not in skip
+        if id(one) not in apart
     }
     if not any(is_linen(symbol) for one in read.values() for symbol in _reads(project, *one, skip)):
         return frozenset()

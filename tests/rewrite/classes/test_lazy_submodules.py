@@ -218,3 +218,24 @@ def test_an_attribute_that_setup_computes_may_be_given() -> None:
         "self.size = self.width * 2\n        self.leaf = Leaf(self.size)", "return self.leaf(x)"
     )
     assert form(body) == "explicit"
+
+
+TABLE = """
+LAYERS = {"norm": functools.partial(nn.LayerNorm, epsilon=1e-5), "dense": functools.partial(nn.Dense, 4)}
+
+
+class Chosen(nn.Module):
+    kind: str = "norm"
+
+    def setup(self):
+        self.layer = LAYERS[self.kind]()
+        self.twice = lambda x: self.layer(self.layer(x))  # which keeps it lazy
+
+    def __call__(self, x):
+        return self.twice(x)
+"""
+
+
+def test_what_a_lazy_submodule_reads_of_its_file_stays_linens() -> None:
+    body = COMPACT.format("return nn.Dense(4)(Chosen()(Leaf(4)(x)))")
+    assert form(body, TABLE) == "explicit"
