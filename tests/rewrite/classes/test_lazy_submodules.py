@@ -85,6 +85,15 @@ HELD = {
         "self.leaves = [Leaf(4), Leaf(4)]",
         "for leaf in self.leaves:\n            x = leaf(x)\n        return x",
     ),
+    "in a list of a compact method": COMPACT.format(
+        "leaves = [Leaf(4) for _ in range(2)]\n        for i, leaf in enumerate(leaves):\n"
+        "            x = nn.relu(leaf(x)) if i < len(leaves) - 1 else leaf(x)\n        return x"
+    ),
+    "in dicts and lists of lists": SETUP.format(
+        'self.named = {"a": Leaf(3), "b": Leaf(3)}\n        self.rows = [[Leaf(2)], [Leaf(3), Leaf(4)]]',
+        'x = self.named["a"](x) + self.named["b"](x)\n        for row in self.rows:\n'
+        "            for leaf in row:\n                x = leaf(x)\n        return x",
+    ),
     "one of its methods": SETUP.format("self.leaf = Leaf(3)", "return self.leaf.inner(x)"),
     "handed out by a method": SETUP.format(
         "self.leaf = Leaf(3)",

@@ -184,6 +184,8 @@ class _Uses:
                 return self._gives_arrays(outer)
             case ast.Call(func=ast.Attribute(attr=name)) if name in CHANGES:
                 return True  # layers.append(Block())
+            case ast.Call(func=ast.Name(id="len")):
+                return True
             case ast.Attribute(attr=name) if name in CHANGES:
                 return True
             case ast.Attribute(attr="variables"):
