@@ -20,6 +20,28 @@ def methods_of(cls: ClassInfo) -> Iterator[ast.FunctionDef]:
     return (method for owner in cls.mro for method in owner.methods.values())
 
 
+def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """What a method binds and the value it gets; of a loop over pairs, each to its own."""
+    for target, value in bindings_below(method):
+        yield from _paired(target, value)
+
+
+def _paired(target: ast.AST, value: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Pairs of targets and values: ``layer`` and ``layers`` of ``i, layer in enumerate(layers)``."""
+    match target, value:
+        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Name(id="enumerate"), args=[every, *_]):
+            yield from _paired(one, every)
+        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Attribute(value=every, attr="items")):
+            yield from _paired(one, every)
+        case ast.Tuple(elts=ones), ast.Call(func=ast.Name(id="zip"), args=others) if len(
+            ones
+        ) == len(others):
+            for one, every in zip(ones, others, strict=True):
+                yield from _paired(one, every)
+        case _:
+            yield target, value
+
+
 class Holders:
     """Expressions of a class that may be one of some submodules, or hold some."""
 
@@ -35,7 +57,7 @@ class Holders:
     def _held_attributes(self) -> Iterator[str]:
         for method in methods_of(self._cls):
             receiver = receiver_of(method)
-            for target, value in bindings_below(method):
+            for target, value in _bindings(method):
                 for node in walk(target):
                     match node:
                         case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
@@ -49,7 +71,7 @@ class Holders:
     def _local(self, method: ast.FunctionDef) -> frozenset[str]:
         if id(method) not in self._names:
             receiver, names = receiver_of(method), frozenset[str]()
-            pairs = [*bindings_below(method)]
+            pairs = [*_bindings(method)]
             while True:
                 found = names.union(
                     name
