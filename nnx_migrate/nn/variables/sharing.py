@@ -78,7 +78,7 @@ def _steps(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, str]:
     return {
         (*path, attribute): name
         for path, node in nodes
-        for attribute, name in getattr(node, NAMES, ())
+        for attribute, name in getattr(node, "__dict__", {}).get(NAMES, ())
     }
 
 

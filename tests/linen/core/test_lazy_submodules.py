@@ -206,3 +206,22 @@ def test_a_call_of_the_explicit_module_alone_says_how_to_build_it() -> None:
     with pytest.raises(flax.errors.CallCompactUnboundModuleError) as error:
         Net(5, in_features=3, rngs=nnx.Rngs(0))(X)
     assert "nnx_migrate.linen.build" in error.value.__notes__[0]
+
+
+class Holder(nnx.Module):
+    def __init__(self, features, *, in_features, rngs):
+        self.first = nnx.Linear(in_features, features, rngs=rngs)
+        self.second = Leaf(features)
+        self.inner = lazy(Inner)(features)
+
+    def __call__(self, x, train=True):
+        x = self.second(self.first(x), train)
+        x = self.second(self.inner(x, train), train)
+        nnm.sow(self, "losses", "total", x.sum())
+        return x
+
+
+def test_the_lazy_form_of_an_explicit_class_is_a_lazy_submodule_too(variables: Any) -> None:
+    ours, linens = lazy(Holder)(5), LinenNet(5)
+    assert listed(ours.init(KEYS, X)) == listed(linens.init(KEYS, X))
+    assert listed(trained(ours, variables)) == listed(trained(linens, variables))
