@@ -94,6 +94,9 @@ HELD = {
         'x = self.named["a"](x) + self.named["b"](x)\n        for row in self.rows:\n'
         "            for leaf in row:\n                x = leaf(x)\n        return x",
     ),
+    "given what it gives": SETUP.format(
+        "self.leaf = Leaf(4)", "return self.leaf(self.leaf.inner(x))"
+    ),
     "one of its methods": SETUP.format("self.leaf = Leaf(3)", "return self.leaf.inner(x)"),
     "handed out by a method": SETUP.format(
         "self.leaf = Leaf(3)",
@@ -138,6 +141,13 @@ def test_the_constructor_takes_no_size_for_a_lazy_submodule() -> None:
 
 
 LAZY = {
+    "a method that binds nothing": SETUP.format(
+        "self.leaf = Plain(4)", "return self.leaf.twice(x)"
+    ),
+    "a call that binds nothing": SETUP.format("self.leaf = PlainCall(4)", "return self.leaf(x)"),
+    "a property that gives one of its own": SETUP.format(
+        "self.leaf = Plain(4)", "return self.leaf.layer(self.leaf(x))"
+    ),
     "a lift of its class": COMPACT.format("return nn.remat(Leaf)(4)(x)"),
     "a function inside the method": COMPACT.format(
         "leaf = Leaf(4)\n\n        def run(x):\n            return leaf(x)\n\n        return run(x)"
@@ -166,6 +176,22 @@ LAZY = {
     ),
 }
 MORE = """
+class Plain(Leaf):
+    @nn.nowrap
+    def twice(self, x):
+        return self.out(x) * 2
+
+    @property
+    def layer(self):
+        return self.out
+
+
+class PlainCall(Leaf):
+    @nn.nowrap
+    def __call__(self, x):
+        return self.inner(x) * 2
+
+
 def call(module, x):
     return module(x)
 

@@ -181,7 +181,7 @@ class _Uses:
             node, outer = outer, above[id(outer)]
         match outer:
             case ast.Call(func=called) if called is node:
-                return self._gives_arrays(outer)
+                return self._is_bound_for("__call__") and self._gives_arrays(outer)
             case ast.Call(func=ast.Attribute(attr=name)) if name in CHANGES:
                 return True  # layers.append(Block())
             case ast.Call(func=ast.Name(id="len")):
@@ -193,7 +193,8 @@ class _Uses:
             case ast.Attribute(attr=name):
                 call = above[id(outer)]
                 is_call = isinstance(call, ast.Call) and call.func is outer
-                return is_call and self._is_method(name) and self._gives_arrays(call)
+                is_method = self._is_method(name) and self._is_bound_for(name)
+                return is_call and is_method and self._gives_arrays(call)
             case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
                 return True
             case ast.Assign() | ast.AnnAssign() | ast.For() | ast.comprehension():
@@ -209,13 +210,24 @@ class _Uses:
 
     def _is_method(self, name: str) -> bool:
         """Whether a class of the project that is built here defines a method of that name."""
-        built = (self.project.linen[one] for one in links_of(self.project).builds[self.cls.name])
-        return any(one.find(name) is not None for one in built)
+        return any(one.find(name) is not None for one in self._built())
+
+    def _is_bound_for(self, name: str) -> bool:
+        """Whether calls of that method bind the module: those of ``nn.nowrap`` run with what it is alone."""
+        return not any(
+            {*_decorators(self.project, one, name)} & {"flax.linen.nowrap", "property"}
+            for one in self._built()
+        )
+
+    def _built(self) -> list[ClassInfo]:
+        return [self.project.linen[one] for one in links_of(self.project).builds[self.cls.name]]
 
     def _gives_arrays(self, call: ast.AST) -> bool:
         """Whether no argument of a call is a submodule."""
         assert isinstance(call, ast.Call)
-        called = {id(one.func) for one in walk(call) if isinstance(one, ast.Call)}
+        functions = [one.func for one in each(call, ast.Call)]
+        called = {id(one) for one in functions}
+        called |= {id(one.value) for one in functions if isinstance(one, ast.Attribute)}
         values = [*call.args, *(one.value for one in call.keywords)]
         return not any(
             self.modules.has(node, self.method)
