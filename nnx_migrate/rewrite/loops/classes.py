@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.constructs import all_layers
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 
 # What of `nnx_migrate.nn` keeps or makes state of other collections, which a plain call may change.
@@ -45,6 +46,9 @@ def unknown_state(project: Project, module: Module) -> str | None:
             if not isinstance(node, ast.Name | ast.Attribute):
                 continue
             symbol = project.resolve(node, cls.scope) or ""
+            if symbol in project.linen and _is_explicit(cls):
+                # Built, that one draws from streams of its own, whatever keys a call is given.
+                return f"{cls.qualified} holds a lazy submodule ({symbol})"
             home, _, name = symbol.rpartition(".")
             if home == "nnx_migrate.nn" and name in _STATEFUL:
                 return (
@@ -53,3 +57,7 @@ def unknown_state(project: Project, module: Module) -> str | None:
             if home == "nnx_migrate.sharding" or name in _NAMED_AXES:
                 return f"{cls.qualified} names axes of its variables ({name})"
     return None
+
+
+def _is_explicit(cls: ClassInfo) -> bool:
+    return any("flax.nnx.Module" in one.bases for one in cls.mro)

@@ -197,6 +197,14 @@ STATISTICS = {
         "        return x * self.param('scale', init, (3,))\n\n\nclass State(TrainState)"),
         "names axes",
     ),
+    "a class that holds a lazy one, which draws from streams of its own": (
+        "class State(TrainState)",
+        ("class Leaf(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return (lambda y: nn.Dense(4, name='inside')(y))(x)\n\n\n"
+        "class Holder(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return Leaf()(x)\n\n\nclass State(TrainState)"),
+        "holds a lazy submodule",
+    ),
 }  # fmt: skip
 
 
