@@ -200,10 +200,10 @@ def test_what_is_told_of_the_call_takes_its_sizes_along(told: str, asked: str) -
     assert ("norms" in signature) is bool(asked)
 
 
-def test_a_submodule_that_is_called_with_and_without_stays_linen() -> None:
+def test_who_calls_a_submodule_with_and_without_stays_linen() -> None:
     outer = module("m = M()\nreturn m(x) + m(x, x)", "x", "Outer")
     result = run(PARAMETER + outer)
-    assert outcome(result, "M") is Outcome.REFUSED
+    assert outcome(result, "Outer") is Outcome.REFUSED
 
 
 CHOICE = """\
