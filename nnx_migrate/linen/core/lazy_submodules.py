@@ -76,10 +76,12 @@ class LazySubmodules:
         return run.bound[place]
 
     def places(self) -> dict[tuple[str, ...], Any]:
-        """`UNMADE` where they made or changed variables, by collection and path."""
-        return dict.fromkeys(
-            ((collection, *place) for collection, place, _ in self._made()), UNMADE
-        )
+        """`UNMADE` where they made the first variables of a collection, by collection and path."""
+        return {
+            (collection, *place): UNMADE
+            for collection, place, _ in self._made()
+            if not _at(self._held.get(collection, {}), place)
+        }
 
     def hand_over(self) -> None:
         """Give the scope of the call what they made and changed, and how many keys they drew."""

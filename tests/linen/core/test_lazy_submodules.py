@@ -225,3 +225,15 @@ def test_the_lazy_form_of_an_explicit_class_is_a_lazy_submodule_too(variables: A
     ours, linens = lazy(Holder)(5), LinenNet(5)
     assert listed(ours.init(KEYS, X)) == listed(linens.init(KEYS, X))
     assert listed(trained(ours, variables)) == listed(trained(linens, variables))
+
+
+def whole_after_part(one: Any, x: Any) -> Any:
+    one.inner.leaf(x)
+    return one(x)
+
+
+def test_a_call_after_that_of_a_part_makes_the_rest() -> None:
+    ours, linens = (
+        model.init(KEYS, X, method=whole_after_part) for model in (lazy(Net)(3), LinenNet(3))
+    )
+    assert sorted(listed(ours)) == sorted(listed(linens))
