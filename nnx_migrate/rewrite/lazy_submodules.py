@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.result import Site, SiteKind
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.names import names_in_text
 
 
 def without_lazy_submodules(
@@ -74,10 +73,10 @@ def _with_sites(sizes: ClassSizes, sites: Mapping[int, Site]) -> ClassSizes:
 def _read(sizes: ClassSizes) -> set[str]:
     """Names that sizes are read by, those of what a loop carries if somebody reads that."""
     carried = [one for loops in sizes.carried.values() for one in loops]
-    read = {name for text in _texts(sizes) for name in _names(text)}
+    read = {name for text in _texts(sizes) for name in names_in_text(text)}
     while True:
         texts = [text for one in carried if one.name in read for text in (one.before, one.after)]
-        wider = read.union(*map(_names, texts))
+        wider = read.union(*map(names_in_text, texts))
         if wider == read:
             return read
         read = wider
@@ -93,7 +92,3 @@ def _texts(sizes: ClassSizes) -> Iterator[str]:
         yield from handed.values()
     if sizes.out_features:
         yield sizes.out_features
-
-
-def _names(text: str) -> set[str]:
-    return {one.id for one in each(ast.parse(text, mode="eval"), ast.Name)}

@@ -83,6 +83,24 @@ def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
             yield target, value
 
 
+def loop_pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Targets of a loop with what they are items of: ``layer`` and ``layers`` of ``i, layer in enumerate(layers)``."""
+    match target, value:
+        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Name(id="enumerate"), args=[items, *_]):
+            yield from loop_pairs(one, items)
+        case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=parts) if len(
+            targets
+        ) == len(parts):
+            for one, items in zip(targets, parts, strict=True):
+                yield from loop_pairs(one, items)
+        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Attribute(value=items, attr="items")):
+            yield from loop_pairs(one, items)
+        case _, ast.Call(func=ast.Attribute(value=items, attr="values")):
+            yield from loop_pairs(target, items)
+        case _:
+            yield target, value
+
+
 def _starred(node: ast.expr) -> bool:
     return isinstance(node, ast.Starred)
 

@@ -272,6 +272,11 @@ def dotted(expression: ast.expr) -> tuple[str, ...] | None:
     return (expression.id, *reversed(parts))
 
 
+def names_in_text(text: str) -> set[str]:
+    """The names in an expression that is text: ``x`` and ``len`` of ``"len(x)"``."""
+    return {one.id for one in each(ast.parse(text, mode="eval"), ast.Name)}
+
+
 def root_name(node: ast.expr) -> str:
     """The ``a`` of ``a[0].b``; empty for anything else."""
     while isinstance(node, ast.Subscript | ast.Attribute):

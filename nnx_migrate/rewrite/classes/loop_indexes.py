@@ -18,6 +18,7 @@ from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.walking import each, walk
 
@@ -86,7 +87,7 @@ class Indexes:
                 for item in builds(one.loop.body)
                 if id(item.call) in names
             ]
-            read = {name for text in texts if text for name in _names(text)}
+            read = {name for text in texts if text for name in names_in_text(text)}
             if one.is_new and one.name in read:
                 found[id(one.loop.node)] = one
         return found
@@ -95,11 +96,6 @@ class Indexes:
 def _reads(node: ast.AST, name: str) -> bool:
     loads = (one for one in each(node, ast.Name) if one.id == name)
     return any(isinstance(one.ctx, ast.Load) for one in loads)
-
-
-def _names(text: str) -> set[str]:
-    tree = ast.parse(text, mode="eval")
-    return {one.id for one in each(tree, ast.Name)}
 
 
 def _is_within(loop: Loop, outer: Loop) -> bool:

@@ -274,3 +274,11 @@ class Chosen(nn.Module):
 def test_what_a_lazy_submodule_reads_of_its_file_stays_linens() -> None:
     body = COMPACT.format("return nn.Dense(4)(Chosen()(Leaf(4)(x)))")
     assert form(body, TABLE) == "explicit"
+
+
+def test_each_name_of_an_unpacked_zip_may_be_the_submodule() -> None:
+    body = SETUP.format(
+        "self.leaves = [Leaf(4), Leaf(4)]",
+        "first, (_, other) = zip((0, 1), self.leaves)\n        return jax.tree.map(other, [x])[0]",
+    )
+    assert form(body) == "lazy"

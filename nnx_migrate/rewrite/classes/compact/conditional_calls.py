@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.compact.guards import Guard, guard_of
 from nnx_migrate.rewrite.classes.compact.holding import ADDS, Held, Names, names_called
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.source.bindings import loop_pairs
 from nnx_migrate.source.leaving import leaves, raises, returns
 from nnx_migrate.source.walking import each, walk
 
@@ -201,21 +202,8 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[Names, ast.expr]
 
 
 def _rounds(target: ast.expr, value: ast.expr) -> Iterator[tuple[Names, ast.expr]]:
-    """Targets of a loop with what they are items of."""
-    match target, value:
-        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Name(id="enumerate"), args=[items, *_]):
-            yield from _rounds(one, items)
-        case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=parts) if len(
-            targets
-        ) == len(parts):
-            for one, items in zip(targets, parts, strict=True):
-                yield from _rounds(one, items)
-        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Attribute(value=items, attr="items")):
-            yield from _rounds(one, items)
-        case _, ast.Call(func=ast.Attribute(value=items, attr="values")):
-            yield from _rounds(target, items)
-        case _:
-            yield _targets(target), value
+    """Names that a loop binds with what they are items of."""
+    yield from ((_targets(one), items) for one, items in loop_pairs(target, value))
 
 
 def _targets(target: ast.expr) -> Names:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator
 
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
-from nnx_migrate.source.bindings import bindings_below, changed_names
+from nnx_migrate.source.bindings import bindings_below, changed_names, loop_pairs
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 def methods_of(cls: ClassInfo) -> Iterator[ast.FunctionDef]:
@@ -22,23 +22,11 @@ def methods_of(cls: ClassInfo) -> Iterator[ast.FunctionDef]:
 
 def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
     """What a method binds and the value it gets; of a loop over pairs, each to its own."""
+    loops = {id(one.target) for one in each(method, ast.For | ast.comprehension)}
     for target, value in bindings_below(method):
-        yield from _paired(target, value)
-
-
-def _paired(target: ast.AST, value: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Pairs of targets and values: ``layer`` and ``layers`` of ``i, layer in enumerate(layers)``."""
-    match target, value:
-        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Name(id="enumerate"), args=[every, *_]):
-            yield from _paired(one, every)
-        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Attribute(value=every, attr="items")):
-            yield from _paired(one, every)
-        case ast.Tuple(elts=ones), ast.Call(func=ast.Name(id="zip"), args=others) if len(
-            ones
-        ) == len(others):
-            for one, every in zip(ones, others, strict=True):
-                yield from _paired(one, every)
-        case _:
+        if id(target) in loops and isinstance(target, ast.expr) and isinstance(value, ast.expr):
+            yield from loop_pairs(target, value)
+        else:
             yield target, value
 
 

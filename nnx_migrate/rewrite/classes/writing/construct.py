@@ -30,6 +30,7 @@ from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.in_scope import building_call
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -194,7 +195,7 @@ _NAME = re.compile(rf"\b{SCOPE_NAME}\b")
 
 def asks_its_name(site: Site) -> bool:
     """Whether a size of the submodule is looked up under its scope name."""
-    return any(SCOPE_NAME in _names(text) for text in site.sizes.values())
+    return any(SCOPE_NAME in names_in_text(text) for text in site.sizes.values())
 
 
 def _looked_up(site: Site, name: str) -> Site:
@@ -227,7 +228,7 @@ def relaxed(sizes: ClassSizes) -> ClassSizes:
     never: set[str] = set()
     handed = _handed_on(sizes)
     for site in sizes.sites.values():
-        names = {name for text in site.sizes.values() for name in _names(text)}
+        names = {name for text in site.sizes.values() for name in names_in_text(text)}
         names |= {one for name in names for one in handed.get(name, ())}
         group = {None: always, "False": never}.get(site.reached, sometimes)
         group.update(names)
@@ -235,7 +236,7 @@ def relaxed(sizes: ClassSizes) -> ClassSizes:
     for carried in sizes.carried.values():
         texts += [text for one in carried for text in (one.before, one.after) if not _is_name(text)]
     for text in texts:
-        always |= {one for name in _names(text) for one in (name, *handed.get(name, ()))}
+        always |= {one for name in names_in_text(text) for one in (name, *handed.get(name, ()))}
     arguments = tuple(
         replace(one, optional=_is_optional(one, always, sometimes, never))
         for one in sizes.new_arguments
@@ -321,11 +322,6 @@ def _handed(text: str) -> set[str]:
             case ast.IfExp(body=body, orelse=orelse):
                 arms += [body, orelse]
     return found
-
-
-def _names(text: str) -> set[str]:
-    tree = ast.parse(text, mode="eval")
-    return {one.id for one in each(tree, ast.Name)}
 
 
 def _tested(node: cst.CSTNode) -> set[str]:
