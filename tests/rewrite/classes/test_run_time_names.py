@@ -139,3 +139,27 @@ def test_a_width_that_only_the_class_knows_is_named_for_it(more: str, names: lis
 def test_a_partial_with_a_name_keeps_its_class_lazy(body: str) -> None:
     assert "class Model(nn.Module)" in in_auto(source(body))
     same_in_auto(source(body), "model()", X)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            "first = nn.Dense(4)\nfor size in self.sizes:\n    x = first(x)\nreturn self.layer(3)(x)",
+            id="numbered at run time",
+        ),
+        pytest.param(
+            "first = nn.Dense(4)\nparts = [nn.Dense(4) for _ in self.sizes]\nfor part in parts:\n"
+            "    x = part(first(x))\nfor kind in (nn.Dense, self.layer):\n    x = kind(3)(x)\nreturn x",
+            id="in a loop over what a comprehension builds",
+        ),
+        pytest.param(
+            "first = self.layer(4)\nfor size in self.sizes:\n    x = first(x)\nreturn nn.Dense(3)(x)",
+            id="of a class that only the running program knows",
+        ),
+    ],
+)
+def test_what_a_loop_without_a_round_never_calls_is_counted_by_linen(body: str) -> None:
+    assert "class Model(nn.Module)" in in_auto(source(body))
+    for sizes in ("()", "(4, 4)"):
+        same_in_auto(source(body).replace("Model()", f"Model(sizes={sizes})"), "model()", X)

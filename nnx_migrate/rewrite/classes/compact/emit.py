@@ -37,6 +37,8 @@ from nnx_migrate.sizes.result import SCOPE_NAME, LoopCarry
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.walking import walk
 
+_NO_ROUND = "the loops that call it may have no round"
+
 
 def reference(name: Name, receiver: str, renderer: Renderer) -> Expression:
     """The attribute of an item, as an expression."""
@@ -144,9 +146,9 @@ class Emitter:
         return [when(sized, inner, unit=self._unit)]
 
     def _check_unbuilt(self, item: Item, why: str) -> None:
-        """What is not built takes no number from the run-time counter, and Linen gives it one."""
+        """What is not built takes no number at run time, and Linen gives it one."""
         name = self.names.get(id(item.call), Name())
-        if name.counted is not None:
+        if name.counted is not None or name.stem is not None:
             raise Refused(
                 item.call,
                 f"{why}, and how many of its class come before is not known",
@@ -176,7 +178,7 @@ class Emitter:
             )
             width = call("nnm.out_features", built, expression(str(site.in_width)))
             made.append(assign(site.out_variable, width))
-        rounds = self._rounds(item, name)
+        rounds = self._rounds(item)
         if rounds is None:
             return [wrapped(one, indent, self.layout.page, is_moved=True) for one in made]
         inner = [
@@ -186,11 +188,23 @@ class Emitter:
         absent += [assign(temporary, expression("None"))] if temporary is not None else []
         return [when(rounds, inner, absent, self._unit)]
 
-    def _rounds(self, item: Item, name: Name) -> Expression | None:
-        """What has to hold for one of the loops that call it to have a round; Linen counts it anyway."""
+    def _rounds(self, item: Item) -> Expression | None:
+        """What has to hold for one of the loops that call it to have a round; Linen counts it anyway.
+
+        Raises:
+          Refused: its number, or a size behind it, is only known where it is built.
+        """
         site = item.site
-        if site is None or site.rounds is None or name.counted is not None or site.out_variable:
+        if site is None or site.rounds is None:
             return None
+        self._check_unbuilt(item, _NO_ROUND)
+        if site.out_variable:
+            raise Refused(
+                item.call,
+                f"{_NO_ROUND}, and its width is needed behind them",
+                "build it in the loop",
+                "compact",
+            )
         return expression(site.rounds)
 
     def _branch(self, step: Branch, indent: int) -> Sequence[Statement]:
