@@ -336,3 +336,66 @@ def test_a_scan_in_a_lazy_one_counts_the_rounds_of_both() -> None:
         "m.Step": "explicit",
         "m.Outer": "lazy",
     }
+
+
+BELOW = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Part(nn.Module):
+    # A second run of a scan makes its state alone, and the call draws from the stream of parameters, too.
+    @nn.compact
+    def __call__(self, x):
+        start = self.variable("state", "start", lambda: jax.random.normal(self.make_rng("params"), (4,)))
+        x = nn.Dense(4)(x) + jax.random.normal(self.make_rng("noise"), x.shape)
+        return x + start.value[None]
+
+
+class Step(nn.Module):
+    @nn.compact
+    def __call__(self, c, x):
+        c = Part()(c)
+        return c + x, c.sum()
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        step = nn.scan(
+            Step, variable_broadcast="params", split_rngs={"params": False}, variable_axes={"state": 0}
+        )
+        x, sums = step()(x, jnp.stack([x, -x]))
+        self.sow("sums", "sums", sums)
+        return x
+
+
+class Outer(nn.Module):
+    # One of its parts is only called by the second call.
+    def setup(self):
+        self.parts = [Part(), Part()]
+
+    def __call__(self, x, second=False):
+        return self.parts[1](x) if second else self.parts[0](x)
+
+
+class Twice(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        outer = Outer()
+        return (lambda y: outer(outer(y), True))(x)
+
+
+def main():
+    x = jnp.arange(8.0).reshape(2, 4)
+    for model in (Model(), Twice()):
+        for rngs in (jax.random.key(0), {"params": jax.random.key(0), "noise": jax.random.key(1)}):
+            for path, one in jax.tree_util.tree_leaves_with_path(model.init(rngs, x)):
+                print(jax.tree_util.keystr(path), one)
+"""
+
+
+def test_scopes_below_a_lazy_one_go_on_counting_their_keys() -> None:
+    found = printed_alike(BELOW)
+    assert (found["m.Part"], found["m.Model"]) == ("explicit", "lazy")

@@ -19,10 +19,11 @@ from nnx_migrate.linen.core.lazy_submodules import LazySubmodules, on_trial
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.spmd import LogicallyPartitioned
+from nnx_migrate.nn.seeding.draw_owners import Drawn
 from nnx_migrate.nn.variables.sharing import is_lazy
 
-# Beside the counters of the scope's own keys: what calls drew, and how often it was made.
-_DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
+# Beside the counters of the scope's own keys: those of the scopes below it, by path and stream.
+_DRAWN = "explicit draws"
 _ABSTRACT, _PARTS, _WHOLE = "explicit module", "explicit parts", "explicit whole"
 
 
@@ -63,16 +64,12 @@ class ExplicitCalls:
         if first:
             is_part = self._holds_own(held)
             absent = inside.absent(nnm.abstract(make), held) if is_part else None
-            # What it adds starts as in the round of what is there; a lift runs all of it again.
-            rounds = 0 if is_part else self.scope.rng_counters.get(_ROUNDS, 0)
-            model = self._built(make, rounds, absent, **self._spare(make))
-            variables = nnm.variables_of(model)
-            if variables and not is_part:  # what made none has drawn no keys for them
-                self.scope.rng_counters[_ROUNDS] = rounds + 1
-            made = inside.merged(
-                nnm.variables_with(model, _bound(method, args, kwargs), lazy.places), held
-            )
-            held = inside.merged(self._mutable(variables), held)  # before the call
+            model, drawn = self._built(make, absent, **self._spare(make))
+            reached = nnm.variables_with(model, _bound(method, args, kwargs), lazy.places)
+            self._count(drawn, reached)
+            made = inside.merged(reached, held)
+            # before the call
+            held = inside.merged(self._mutable(nnm.variables_of(model)), held)
             self.scope.rng_counters[_WHOLE] = 1
         model = nnm.abstract(make)
         lacking = set()
@@ -80,9 +77,11 @@ class ExplicitCalls:
             lacking = inside.lacking(model, held, self.scope.is_mutable_collection)
         if lacking:
             # It has the first values of state that is not held yet; its parameters nobody reads.
-            model = self._built(make, 0, lacking)
+            model, drawn = self._built(make, lacking)
         if lacking and method == "__call__":  # which reaches all of it
-            held = inside.merged(inside.chosen(nnm.variables_of(model), lacking, None), held)
+            reached = inside.chosen(nnm.variables_of(model), lacking, None)
+            self._count(drawn, reached)
+            held = inside.merged(reached, held)
         return model, held, made, not (first or lacking)
 
     def with_part(
@@ -115,13 +114,15 @@ class ExplicitCalls:
         if makes and inside.lacks_parameters(model, part, held, calls):
             run = function if calls else None
             make = self.sizing.for_part(held, run, given)
-            built = self._built(make, 0)
+            built, drawn = self._built(make)
             below = inside.place_of(model, part) if calls else None
             wanted = inside.places(model, part, calls)
-            made, held = (
-                inside.merged(inside.chosen(every, wanted, below), held)
+            reached, whole = (
+                inside.chosen(every, wanted, below)
                 for every in (nnm.variables_with(built, run), nnm.variables_of(built))
             )
+            self._count(drawn, reached)
+            made, held = inside.merged(reached, held), inside.merged(whole, held)
             model = nnm.abstract(make)
             self.scope.rng_counters.pop(_ABSTRACT, None)  # more variables show its sizes
             self.scope.rng_counters[_PARTS] = 1
@@ -228,21 +229,29 @@ class ExplicitCalls:
     def _built(
         self,
         make: Callable[..., Any],
-        rounds: int,
         lacking: set[inside.Place] | None = None,
         **spare: Any,
-    ) -> Any:
-        drawn = self._drawn()
-        built = nnm.build(
-            make,
-            rngs={**self._streams(), **spare},
-            scope_path=self._path(),
-            rounds=rounds,
-            drawn=drawn,
-            lacking=lacking,
+    ) -> tuple[Any, Drawn]:
+        """The module with values, and how many keys each scope has drawn if the call reaches it."""
+        path = self._path()
+        drawn: Drawn = {((), name): number for name, number in self._drawn().items()}
+        for (where, name), number in self.scope.rng_counters.get(_DRAWN, {}).items():
+            if len(where) > len(path) and where[: len(path)] == path:
+                drawn[where[len(path) :], name] = number
+        rngs = {**self._streams(), **spare}
+        built = nnm.build(make, rngs=rngs, scope_path=path, drawn=drawn, lacking=lacking)
+        return built, drawn
+
+    def _count(self, drawn: Drawn, reached: Mapping[str, Any]) -> None:
+        """Count the keys that the scope itself drew, and those below it whose variables are made."""
+        counters, path = self.scope.rng_counters, self._path()
+        counters.update(
+            {name: n for (where, name), n in drawn.items() if not where and name in self.scope.rngs}
         )
-        self.scope.rng_counters.update(drawn)
-        return built
+        below = counters.setdefault(_DRAWN, {})
+        for (where, name), number in drawn.items():
+            if where and any(inside.holds(tree, where) for tree in reached.values()):
+                below[(*path, *where), name] = number
 
     def _spare(self, make: Callable[..., Any]) -> dict[str, Any]:
         """A key for modules without parameters, which Linen's ``init`` asks for none."""

@@ -205,6 +205,11 @@ def _absent(model: nnx.Module, part: Path, held: Mapping[str, Any], calls: bool)
     return {one for one in places(model, part, calls) if _below(held, one) is _ABSENT}
 
 
+def holds(tree: Mapping[str, Any], place: Place) -> bool:
+    """Whether a collection has variables at a place."""
+    return _below(tree, place) is not _ABSENT
+
+
 _ABSENT: Mapping[str, Any] = {}
 
 

@@ -19,6 +19,8 @@ from nnx_migrate.nn.seeding.stacks import Stacks
 
 PARAMS = "default"  # the stream of NNX that initialisers draw from; Linen's ``params``
 
+Drawn = dict[tuple[tuple[str, ...], str], int]  # keys drawn, by the path of a scope and stream
+
 
 @dataclass(frozen=True)
 class Made:
@@ -38,17 +40,17 @@ class Made:
 def linen_places(
     made: Sequence[Made],
     streams: Sequence[str],
-    rounds: int = 0,
-    drawn: Counter[str] | None = None,
+    drawn: Drawn | None = None,
     counted: Mapping[int, tuple[Any, ...]] = MappingProxyType({}),
 ) -> Iterator[tuple[int, Stacks, tuple[Any, ...]]]:
     """Draws that feed variables of one module, the stacks around it, and what Linen folds into their keys.
 
     ``streams`` names the stream of every draw. A draw that variables of several modules start from is left
-    out, and so is what their scopes draw from the same stream, parameters aside. ``rounds``: how often the
-    same call of Linen made it before. ``drawn``: how many keys were drawn in the scope of the model itself,
-    which is counted on there. ``counted``: draws that feed no variable, with the path of their module.
+    out, and so is what their scopes draw from the same stream, parameters aside. ``drawn``: how many keys
+    each scope drew before, which is counted on there. ``counted``: draws that feed no variable, with the
+    path of their module.
     """
+    drawn = {} if drawn is None else drawn
     scopes = scopes_of_draws(made)
     drawn_in: dict[tuple[Any, ...], set[int]] = {}
     for draw, scope in scopes.items():
@@ -58,7 +60,7 @@ def linen_places(
     for path, group in groupby(made, key=lambda one: one.path):
         members = list(group)
         stacks = members[0].stacks
-        own = drawn if not path else None
+        names = tuple(map(str, path))
         keys = _keys_of(members, drawn_in.get(path, set()), streams)
         unknown = {
             streams[draw]
@@ -66,9 +68,9 @@ def linen_places(
             for draw in one.draws
             if not one.is_param and draw not in scopes
         }
-        for key, count in _counted(keys, stacks.times, rounds, own):
+        for key, count in _counted(keys, stacks.times, names, drawn):
             if key.draw is not None and (key.is_param or key.stream not in unknown):
-                yield key.draw, stacks, (*map(str, path), count)
+                yield key.draw, stacks, (*names, count)
 
 
 def scopes_of_draws(made: Iterable[Made]) -> dict[int, tuple[Any, ...]]:
@@ -120,16 +122,14 @@ def _keys_of(members: Sequence[Made], own: set[int], streams: Sequence[str]) -> 
 
 
 def _counted(
-    keys: Sequence[_Key], times: int, rounds: int, drawn: Counter[str] | None
+    keys: Sequence[_Key], times: int, path: tuple[str, ...], drawn: Drawn
 ) -> Iterator[tuple[_Key, int]]:
     """Keys with their number among those of their scope and stream.
 
-    ``times``: how often the stacks around them run in each of the ``rounds``.
+    ``times``: how often the stacks around them run.
     """
-    totals = Counter(one.stream for one in keys)
-    before = Counter({stream: rounds * times * one for stream, one in totals.items()})
-    counts = before if drawn is None else drawn
-    counts.update({stream: (times - 1) * one for stream, one in totals.items()})
+    for stream, total in Counter(one.stream for one in keys).items():
+        drawn[path, stream] = drawn.get((path, stream), 0) + (times - 1) * total
     for one in keys:
-        counts[one.stream] += 1
-        yield one, counts[one.stream]
+        drawn[path, one.stream] += 1
+        yield one, drawn[path, one.stream]

@@ -8,7 +8,6 @@ Linen's key in place of each draw.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -16,7 +15,7 @@ import jax
 from flax import nnx
 from flax.core.scope import LazyRng
 
-from nnx_migrate.nn.seeding.draw_owners import PARAMS, Made, linen_places
+from nnx_migrate.nn.seeding.draw_owners import PARAMS, Drawn, Made, linen_places
 from nnx_migrate.nn.seeding.stacks import Stacks, stacks_around
 from nnx_migrate.nn.streams.linen_streams import typed_key
 from nnx_migrate.nn.variables.errors import InvalidRngError
@@ -31,8 +30,7 @@ def build(
     *args: Any,
     rngs: Any,
     scope_path: Sequence[str] = (),
-    rounds: int = 0,
-    drawn: dict[str, int] | None = None,
+    drawn: Drawn | None = None,
     lacking: Collection[tuple[str, ...]] | None = None,
     **options: Any,
 ) -> M:
@@ -42,9 +40,8 @@ def build(
       make: a migrated class, or a partial of one.
       rngs: a key, or a dict of keys by stream, as Linen's ``init`` takes it.
       scope_path: where the module stands in a Linen model whose ``init`` has these keys.
-      rounds: how often that ``init`` made it before: the loop of a scan runs its body several times.
-      drawn: how many keys were drawn in the module's own scope before, by stream (``nn.fold_rngs`` draws
-        one); updated.
+      drawn: how many keys that ``init`` drew before, by path below the module and stream: the loop of a
+        scan runs its body several times, and ``nn.fold_rngs`` draws one; updated.
       lacking: the variables that are made, by collection and path, where others are held already: Linen
         draws no keys for those. None for all.
 
@@ -71,17 +68,17 @@ def build(
         return make(*args, **options, rngs=streams)
 
     asked = _asked(construct, roots)
-    counts = None if drawn is None else Counter({_nnx_stream(k): n for k, n in drawn.items()})
+    counts = {(path, _nnx_stream(name)): n for (path, name), n in (drawn or {}).items()}
     made, counted = _made(construct, asked, roots, lacking)
     names = [name for name, _ in asked]
-    places = list(linen_places(made, names, rounds, counts, counted))
+    places = list(linen_places(made, names, counts, counted))
     draws = any(one.is_param and not one.is_held for one in made)
     draws |= any(asked[draw][0] == PARAMS for draw, _, _ in places)
     if draws and not has_params:
         raise _no_key(given)
     keys = _linen_keys(places, asked, roots, tuple(scope_path))
-    if drawn is not None and counts is not None:
-        drawn.update({name: counts[_nnx_stream(name)] for name in drawn})
+    if drawn is not None:
+        drawn.update({(path, _linen_stream(name)): n for (path, name), n in counts.items()})
     return construct(_Draws(keys, roots))
 
 
@@ -91,6 +88,10 @@ def _no_key(given: Mapping[str, Any]) -> InvalidRngError:
 
 def _nnx_stream(name: str) -> str:
     return PARAMS if name == "params" else name
+
+
+def _linen_stream(name: str) -> str:
+    return "params" if name == PARAMS else name
 
 
 Level = tuple[int, bool]  # of a stack around a draw: its length, and whether each layer has its key
