@@ -21,7 +21,7 @@ other: converting a class never makes its callers count as rewritten.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.ledger.data import Count, Entry, Ledger, Place
@@ -43,6 +43,7 @@ def settle(
     class_outcomes: Mapping[str, Outcome],
     place_outcomes: Claims,
     call_outcomes: Claims | None = None,
+    staying: Collection[tuple[str, int, int]] = (),
 ) -> Ledger:
     """Settle the ledger of one run.
 
@@ -54,6 +55,7 @@ def settle(
         place_outcomes: by (path, line, column) in the input, what became of single references.
         call_outcomes: the same for call sites and handles, whose start is often a reference's
             start too (``nn.Dense(3).init(...)``). None: ``place_outcomes`` serves both.
+        staying: references that converted classes keep for their lazy submodules (``nn.remat(Block)``).
 
     Returns:
         The two tallies, always balanced, the entry of every input place, and the violations.
@@ -61,7 +63,7 @@ def settle(
     classes = {_plain(name): outcome for name, outcome in class_outcomes.items()}
     calls = place_outcomes if call_outcomes is None else call_outcomes
     references = _settle_kind(
-        _Kind("reference", before.references, after.references, place_outcomes, classes)
+        _Kind("reference", before.references, after.references, place_outcomes, classes, staying)
     )
     left_calls, left_handles = survivors(before, after)
     call_sites = _settle_kind(_Kind("call site", before.call_sites, left_calls, calls, classes))
@@ -107,6 +109,7 @@ class _Kind:
     after: Sequence[Place]
     claims: Claims
     classes: Mapping[str, Outcome]
+    staying: Collection[tuple[str, int, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -185,10 +188,13 @@ def _broken(kind: _Kind, place: Place, claim: Outcome, new: list[Place]) -> str:
 
 
 def _claim(kind: _Kind, place: Place) -> Outcome | None:
-    claimed = kind.claims.get((place.path, place.line, place.column))
+    at = (place.path, place.line, place.column)
+    if at in kind.staying:
+        return Outcome.REFUSED
+    claimed = kind.claims.get(at)
     if claimed is not None:
         inside = kind.classes.get(_owner(place.scope, kind.classes))
-        # A class is converted whole: no single reference to Linen may stay in it.
+        # A class is converted whole: no other reference to Linen may stay in it.
         if kind.noun == "reference" and inside is Outcome.REWRITTEN:
             return inside
         return claimed

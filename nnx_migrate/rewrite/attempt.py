@@ -93,7 +93,11 @@ def make_attempt(
         new_arguments={name: sizes[name].new_arguments for name in decisions.converted},
         factories=decisions.factories,
         scope_functions=tuple(decisions.scope_functions.values()),
-        owned=owned_statements(project, [project.linen[name] for name in decisions.converted]),
+        owned=owned_statements(
+            project,
+            [project.linen[name] for name in decisions.converted],
+            [one.node for one in decisions.lazy_factories.values()],
+        ),
         modules_in=modules_in,
         passed=passed_sizes(project, sizes, decisions.converted),
         skip=frozenset(id(cls.node) for cls in project.linen.values()),

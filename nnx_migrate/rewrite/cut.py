@@ -7,23 +7,16 @@ name alone, and has nothing of what stays as a value (in a field, below ``nn.rem
 
 from __future__ import annotations
 
-import ast
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from nnx_migrate.constructs import is_linen, name_rule
-from nnx_migrate.constructs.common.base import Refusal
 from nnx_migrate.rewrite.classes import ClassRefusal
-from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.links import Links
 from nnx_migrate.sizes import ClassSizes
-from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.inference.reachability import ELSEWHERE
-from nnx_migrate.sizes.mentions import imports_of, mentions_of
-from nnx_migrate.sizes.return_values import IN_FEATURES
-from nnx_migrate.sizes.scope_functions import ScopeFunction
-from nnx_migrate.source.project import Module, Project
+from nnx_migrate.sizes.mentions import mentions_of
+from nnx_migrate.source.project import Project
 
 
 @dataclass(frozen=True)
@@ -69,12 +62,8 @@ def _forced(
         yield base, f"{name}, which inherits from it, stays Linen"
     for other, built in sorted(links.builds.items()):
         if name in built and (name in fixed or name in links.through.get(other, ())):
-            yield other, f"it builds {name}, which stays Linen"
-    for other in sorted(links.shares.get(name, ())):
-        yield other, f"{name}, which calls the same factory function, stays Linen"
-    for other, held in sorted(links.holds.items()):
-        if name in held:
-            yield other, f"it has {name}, which stays Linen, as a value"
+            does, how = ("has", ", as a value") if name in links.holds[other] else ("builds", "")
+            yield other, f"it {does} {name}, which stays Linen{how}"
 
 
 # ---- classes with submodules that only other methods than ``__call__`` reach
@@ -128,67 +117,3 @@ def _always_calls(project: Project, name: str, wanted: frozenset[str], methods: 
         one.call is not None and not wanted.isdisjoint(methods.get(id(one.call), ()))
         for one in mentions
     )
-
-
-# ---- which factory functions can be converted, and which classes hang on one another through them
-
-RULE = "factory_function"
-
-
-def stuck_users(
-    project: Project,
-    functions: Mapping[int, FactoryFunction],
-    sizes: Mapping[str, ClassSizes],
-    targets: frozenset[int],
-) -> Iterator[tuple[str, ClassRefusal]]:
-    """Classes that call a factory function which must stay as it is."""
-    for function in functions.values():
-        reason = _why_not(function, sizes, targets)
-        for name in sorted(function.users if reason else ()):
-            text = f"{function.symbol}, which builds submodules for it, {reason}"
-            recipe = f"build the submodule in {project.linen[name].node.name} itself"
-            yield name, ClassRefusal(project.linen[name].node, text, recipe, RULE)
-
-
-def stuck_in_scope(
-    project: Project, functions: Mapping[int, ScopeFunction], targets: frozenset[int]
-) -> Iterator[tuple[str, ClassRefusal]]:
-    """Classes that call a scope function in a file that must stay as it is."""
-    for function in functions.values():
-        reason = _unchangeable(function.module, function.node, targets)
-        importing = [
-            module.name
-            for module in project.modules.values()
-            if id(module) not in targets and any(imports_of(project, module, function.symbol))
-        ]
-        if reason is None and importing:
-            reason = f"is imported in {importing[0]}, which is not rewritten"
-        for name in sorted(function.users if reason else ()):
-            text = f"{function.symbol}, which builds submodules for it, {reason}"
-            recipe = f"build the submodules in {project.linen[name].node.name} itself"
-            yield name, ClassRefusal(project.linen[name].node, text, recipe, RULE)
-
-
-def _unchangeable(module: Module, node: ast.FunctionDef, targets: frozenset[int]) -> str | None:
-    if id(module) not in targets:
-        return "is not in a file to rewrite"
-    lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    return "is kept as it is" if kept_lines(module) & {*lines} else None
-
-
-def _why_not(
-    function: FactoryFunction, sizes: Mapping[str, ClassSizes], targets: frozenset[int]
-) -> str | None:
-    unchangeable = _unchangeable(function.module, function.node, targets)
-    if unchangeable is not None:
-        return unchangeable
-    for _, symbol in function.calls:
-        if is_linen(symbol):
-            name = name_rule(symbol)
-            if isinstance(name, Refusal):
-                return f"builds {symbol}: {name.message}"
-            continue
-        arguments = sizes[symbol].new_arguments if symbol in sizes else ()
-        if any(one.name != IN_FEATURES for one in arguments):
-            return f"builds {symbol}, which needs more than the width of its input"
-    return None

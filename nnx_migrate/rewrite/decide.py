@@ -13,10 +13,12 @@ from nnx_migrate.rewrite.classes import (
     ConvertedClass,
     ConvertedFunction,
 )
+from nnx_migrate.rewrite.classes.data import Wants
 from nnx_migrate.rewrite.classes.inheritance import is_interface
 from nnx_migrate.rewrite.classes.writing.construct import relaxed
 from nnx_migrate.rewrite.conversions import Conversions, Memory
-from nnx_migrate.rewrite.cut import Cut, cut, stuck_in_scope, stuck_users, unreached
+from nnx_migrate.rewrite.cut import Cut, cut, unreached
+from nnx_migrate.rewrite.factories import becomes_nnx, stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.lazy_submodules import without_lazy_submodules
 from nnx_migrate.rewrite.links import Links, links_of
@@ -37,6 +39,9 @@ class Decisions:
     kept: frozenset[str] = frozenset()
     outside: frozenset[str] = frozenset()  # classes of files that are only read
     factories: tuple[FactoryFunction, ...] = ()  # functions that build for converted classes only
+    lazy_factories: Mapping[str, FactoryFunction] = field(
+        default_factory=dict
+    )  # those that stay, by name: converted classes hold what they build as it is
     scope_functions: dict[str, ConvertedFunction] = field(default_factory=dict)
     sizes: Mapping[str, ClassSizes] = field(
         default_factory=dict
@@ -66,33 +71,44 @@ def decide(
         if name not in outside
         and (_is_kept(cls) or not is_selected(cls.qualified, select, exclude))
     )
-    functions = factory_functions(project)
-    stuck = dict(stuck_users(project, functions, sizes, targets))
-    stuck |= stuck_in_scope(project, scope_functions(project), targets)
-    stuck |= {name: _repeated(cls) for name, cls in project.linen.items() if cls.repeated}
-    decisions = Decisions(kept=kept, outside=outside, refused={**stuck, **barred})
+    functions = [*factory_functions(project).values()]
+    early = dict(stuck_users(project, functions, targets))
+    early |= stuck_in_scope(project, scope_functions(project), targets)
+    early |= {name: _repeated(cls) for name, cls in project.linen.items() if cls.repeated}
+    decisions = Decisions(kept=kept, outside=outside, refused={**early, **barred})
     links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
     pending -= _join_cuts(project, decisions, links, pending)
+    released: dict[str, FactoryFunction] = {}
     while True:
         lazy = project.linen.keys() - pending - kept - outside
-        own = without_lazy_submodules(sizes, lazy)
-        decisions.sizes = own
-        context = _context(own, pending, frozenset(lazy))
+        fixed = (one for one in functions if not becomes_nnx(one, sizes, pending))
+        staying = {**released, **{one.symbol: one for one in fixed}}
+        own = without_lazy_submodules(sizes, lazy, staying.values())
+        decisions.sizes, decisions.lazy_factories = own, staying
+        context = _context(own, pending, frozenset(lazy | staying.keys()))
         refused = _convert(project, own, context, pending, decisions, memory)
         left = dict(unreached(project, own, pending - refused))
         decisions.refused.update(left)
         refused |= left.keys()
-        hasty = _hasty(links, refused)
-        for name in hasty:
+        active = [one for one in functions if one.symbol not in staying]
+        stuck = _helpless(decisions.refused, refused)
+        fresh = {one.symbol: one for one in active if not one.users.isdisjoint(stuck)}
+        released |= fresh  # a user may do with what they build lazily
+        users = frozenset(name for one in fresh.values() for name in one.users)
+        for name in _hasty(links, refused) | (stuck & users):
             del decisions.refused[name]
-        refused -= hasty
+            refused -= {name}
         gone = refused | _join_cuts(project, decisions, links, pending - refused)
-        if not gone:
-            converted = frozenset(decisions.converted)
-            decisions.factories = tuple(f for f in functions.values() if f.users <= converted)
+        if not gone and not fresh:
+            decisions.factories = tuple(active)
             return decisions
         pending -= gone
+
+
+def _helpless(refusals: Mapping[str, ClassRefusal], refused: frozenset[str]) -> frozenset[str]:
+    """Those of the refused classes that no further argument would help."""
+    return frozenset(name for name in refused if refusals[name].wants == Wants())
 
 
 def _hasty(links: Links, refused: frozenset[str]) -> frozenset[str]:

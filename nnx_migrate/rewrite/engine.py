@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.extra_arguments import ExtraArguments
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
-from nnx_migrate.rewrite.results import class_outcome, position, result_of
+from nnx_migrate.rewrite.results import class_outcome, position, result_of, staying_names
 from nnx_migrate.sizes import ClassSizes, SizeMemory, analyse
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -137,7 +137,9 @@ def make_explicit(
             decisions = ground.decide(sizes, barred)
         attempt = make_attempt(loaded, decisions, untouched, ground.texts)
         after = ground.count(attempt.texts, are_lazy_linen=attempt.inherits)
-        books = ledger.settle(before, after, *_claims(loaded, attempt, before, after))
+        staying = staying_names(loaded.project, decisions)
+        claims = _claims(loaded, attempt, before, after)
+        books = ledger.settle(before, after, *claims, staying)
         unfinished = _unfinished(loaded, attempt, books)
         if not unfinished and not books.violations:
             result = with_evidence(

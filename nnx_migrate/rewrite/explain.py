@@ -57,9 +57,10 @@ CONCERNS: Mapping[str, str] = {
     ),
     "factory_function": (
         "A function, method or class method that builds a layer and returns it gets the streams and"
-        " the width of its input from those who call it. Where it must stay as it is (another file,"
-        " other sizes, no plain call), its callers stay Linen: build the submodule in setup or in the"
-        " compact method itself."
+        " the width of its input from those who call it. Where other code uses it, too, or a caller is"
+        " lazy, it stays as it is, and explicit classes hold what it builds lazily. One in a file that is"
+        " not rewritten keeps its callers lazy: build the submodule in setup or in the compact method"
+        " itself."
     ),
     "fields": (
         "Dataclass fields become constructor parameters with the same order, defaults and"
@@ -94,9 +95,10 @@ CONCERNS: Mapping[str, str] = {
     ),
     "lazy_submodule": (
         "An explicit class may hold submodules whose classes are lazy: its constructor names them, and"
-        " their first call makes their variables, at Linen's path and from Linen's keys. It must do no"
-        " more than call them in its methods: what is handed on, run inside a function or a"
-        " transformation of jax, or given a module makes the class lazy, too."
+        " their first call makes their variables, at Linen's path and from Linen's keys. A method may make"
+        " something of a lazy class and call that (block = nn.remat(Block)). It must do no more than call"
+        " them in its methods: what is handed on, run inside a function or a transformation of jax, or"
+        " given a module makes the class lazy, too."
     ),
     "ledger": (
         "Every reference to Linen and every call site is counted before and after by code that the"

@@ -38,3 +38,15 @@ def _is_comment(module: Module, line: int) -> bool:
     """Whether a line holds nothing but a comment."""
     start = module.lines.starts[line - 1]
     return module.text[start : module.lines.line_end(start)].lstrip().startswith("#")
+
+
+def unchangeable(module: Module, node: ast.FunctionDef, targets: frozenset[int]) -> str | None:
+    """Why a function has to stay as it is, if it has to.
+
+    Args:
+      targets: ``id`` of the modules that may change.
+    """
+    if id(module) not in targets:
+        return "is not in a file to rewrite"
+    lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    return "is kept as it is" if kept_lines(module) & {*lines} else None

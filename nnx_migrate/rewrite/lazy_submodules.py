@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from nnx_migrate.sizes import ClassSizes
+from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.names import names_in_text
 
 
 def without_lazy_submodules(
-    sizes: Mapping[str, ClassSizes], lazy: Collection[str]
+    sizes: Mapping[str, ClassSizes],
+    lazy: Collection[str],
+    factories: Iterable[FactoryFunction] = (),
 ) -> dict[str, ClassSizes]:
     """The sizes of classes some of whose submodules are of ``lazy`` classes: those take theirs in the call.
 
-    A size argument that nothing else needs is gone, also from where the class is built. What nobody
-    knows of the sizes of lazy submodules is no problem.
+    So is what ``factories`` build, that stay as they are. A size argument that nothing else needs is gone,
+    also from where the class is built. What nobody knows of the sizes of lazy submodules is no problem.
     """
-    found = {name: _without(one, lazy) for name, one in sizes.items()}
+    factories = tuple(factories)
+    uses = {key: one.symbol for one in factories for key in one.uses}
+    inside = {id(call) for one in factories for call, _ in one.calls}
+    lazy = {*lazy, *uses.values()}
+    found = {name: _without(_by_factories(one, uses), lazy, inside) for name, one in sizes.items()}
     changed = {name for name in found if found[name] is not sizes[name]}
     while changed:  # an argument that a class does without its builders may do without, too
         before = found
@@ -27,17 +34,26 @@ def without_lazy_submodules(
     return found
 
 
-def _without(sizes: ClassSizes, lazy: Collection[str]) -> ClassSizes:
+def _by_factories(sizes: ClassSizes, uses: Mapping[int, str]) -> ClassSizes:
+    """The sizes, where a call of a factory function builds what that is called."""
     theirs = {
-        key: replace(site, sizes={}, only_with=frozenset())
+        key: replace(site, symbol=uses[key]) for key, site in sizes.sites.items() if key in uses
+    }
+    return replace(sizes, sites={**sizes.sites, **theirs}) if theirs else sizes
+
+
+def _without(sizes: ClassSizes, lazy: Collection[str], inside: Collection[int]) -> ClassSizes:
+    theirs = {
+        key: replace(site, sizes={}, only_with=frozenset(), takes_some=False)
         for key, site in sizes.sites.items()
-        if site.kind is SiteKind.CLASS and site.symbol in lazy
+        if site.kind in (SiteKind.CLASS, SiteKind.FACTORY) and site.symbol in lazy
     }
     if not theirs:
         return sizes
+    known = theirs.keys() | inside
     return replace(
         _with_sites(sizes, theirs),
-        problems=tuple(one for one in sizes.problems if id(one[0]) not in theirs),
+        problems=tuple(one for one in sizes.problems if id(one[0]) not in known),
         untold=tuple(one for one in sizes.untold if id(one.call) not in theirs),
         elsewhere=tuple(one for one in sizes.elsewhere if id(one.call) not in theirs),
     )
@@ -90,5 +106,5 @@ def _texts(sizes: ClassSizes) -> Iterator[str]:
     yield from sizes.full_shapes.values()
     for handed in sizes.handed.values():
         yield from handed.values()
-    if sizes.out_features:
+    if sizes.out_features and sizes.exports_out_features:
         yield sizes.out_features

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from nnx_migrate.rewrite.class_values import class_value
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment, dotted
@@ -24,44 +25,37 @@ class Links:
 
     ``builds`` are all classes that one may build; ``holds`` those of them that it has as a value
     (``nn.remat(Block)``, ``block_cls=Block``), so that it does not build them by their own name;
-    ``shares`` the classes that call the same factory functions; ``through`` those that a class builds by
-    other ways than calling them by name.
+    ``through`` those that a class builds by other ways than calling them, factory functions or what its
+    method makes of them (``block = nn.remat(Block)``).
     """
 
     bases: Mapping[str, tuple[str, ...]]
     builds: Mapping[str, tuple[str, ...]]
     holds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     through: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=2)  # every attempt of a run asks for those of the same project
 def links_of(project: Project) -> Links:
     """Read the links off the whole project."""
-    functions = factory_functions(project)
     bases = {
         name: tuple(parent.name for parent in cls.parents if parent.linen)
         for name, cls in project.linen.items()
     }
-    reader = _Reader(project)
+    reader = _Reader(project, {one.symbol for one in factory_functions(project).values()})
     builds: dict[str, tuple[str, ...]] = {}
     holds: dict[str, tuple[str, ...]] = {}
-    shares: dict[str, tuple[str, ...]] = {}
     through: dict[str, frozenset[str]] = {}
     handed = reader.handed()
     for name, cls in project.linen.items():
         loads = [*_loads(cls.node.body, cls.scope)]
         seen = reader.classes(loads) | handed.get(name, set())
         own = frozenset(map(id, walk(cls.node)))
-        others = reader.classes(one for one in loads if not reader.calls_class(one, own))
+        others = reader.classes(one for one in loads if not reader.calls_builder(one, own))
         through[name] = frozenset(one for one, _ in others | handed.get(name, set()))
         builds[name] = tuple(sorted({one for one, _ in seen} - {name}))
-        factories = [one for one in functions.values() if name in one.users]
-        values = {one for one, as_value in seen if as_value}
-        values |= {symbol for one in factories for _, symbol in one.calls} & project.linen.keys()
-        holds[name] = tuple(sorted(values - {name}))
-        shares[name] = tuple(sorted({user for one in factories for user in one.users} - {name}))
-    return Links(bases, builds, holds, shares, through)
+        holds[name] = tuple(sorted({one for one, as_value in seen if as_value} - {name}))
+    return Links(bases, builds, holds, through)
 
 
 @dataclass(frozen=True)
@@ -82,6 +76,7 @@ class _Reader:
     """Follows names to Linen classes; what each function names is found once."""
 
     project: Project
+    functions: Collection[str]  # factory functions
     done: dict[int, set[Mention]] = field(default_factory=dict)
 
     def classes(self, loads: Iterable[_Load]) -> set[Mention]:
@@ -91,13 +86,23 @@ class _Reader:
             found |= self._named(load)
         return found
 
-    def calls_class(self, load: _Load, own: Collection[int]) -> bool:
-        """Whether a Linen class is called by its name there, or what is assigned in the ``own`` nodes is read."""
+    def calls_builder(self, load: _Load, own: Collection[int]) -> bool:
+        """Whether a Linen class, what is made of it or a factory function is called there, and no more.
+
+        So it is where what is assigned in the ``own`` nodes is read.
+        """
         node = load.node
         binding = load.scope.lookup(node.id) if isinstance(node, ast.Name) else None
         if isinstance(binding, Assignment) and id(binding.value) in own:
             return True
-        return load.called and self.project.resolve(node, load.scope) in self.project.linen
+        symbol = self.project.resolve(node, load.scope)
+        if load.called:
+            return symbol in self.project.linen or symbol in self.functions
+        module = load.scope.module
+        return (
+            symbol in self.project.linen
+            and class_value(self.project, module, load.scope, node) is not None
+        )
 
     def _named(self, load: _Load) -> set[Mention]:
         symbol = self.project.resolve(load.node, load.scope)

@@ -22,7 +22,7 @@ from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Module
+from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
 
 
@@ -132,3 +132,13 @@ def class_outcome(attempt: Attempt, name: str) -> Outcome:
 def position(module: Module, node: ast.AST) -> tuple[int, int]:
     """Line and column of a node, both from 1, in characters."""
     return module.lines.position(module.lines.span(node).start)
+
+
+def staying_names(project: Project, decisions: Decisions) -> frozenset[tuple[str, int, int]]:
+    """Where explicit classes name Linen for the sake of lazy submodules, by path, line and column."""
+    return frozenset(
+        (project.linen[name].module.path, *position(project.linen[name].module, node))
+        for name, made in decisions.converted.items()
+        for node in made.staying
+        if isinstance(node, ast.Name | ast.Attribute)
+    )

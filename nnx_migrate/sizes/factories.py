@@ -3,7 +3,7 @@
 ``def linear(features): return nn.Dense(features)``, called as ``self.proj = ops.linear(64)``. Such a
 function is to its callers what a class-valued field is: a callee with Linen's signature, whose layer
 needs a size and streams; it may be one of several. Only functions that do nothing else with Linen
-count, and only when every mention of them in the project is a call in a Linen class.
+count. One that other code mentions, too, stays as it is, and what it builds stays lazy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from nnx_migrate.sizes.mentions import mentions_of
-from nnx_migrate.sizes.return_values import is_extensible, is_named, returned_modules
+from nnx_migrate.sizes.return_values import (
+    is_extensible,
+    is_named,
+    leaves_placement,
+    returned_modules,
+)
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project, Scope
 
 
@@ -23,7 +29,8 @@ class FactoryFunction:
     """A function whose every ``return`` builds a submodule.
 
     ``calls`` are those constructor calls with the symbol each builds; ``users`` the Linen classes
-    that call the function. ``is_named``: it takes the name of what it builds, by keyword.
+    that call the function, ``uses`` the ids of their calls. ``is_named``: it takes the name of what it
+    builds, by keyword. ``is_fixed``: it cannot take sizes and streams, or other code calls it, too.
     """
 
     symbol: str
@@ -31,7 +38,9 @@ class FactoryFunction:
     node: ast.FunctionDef
     calls: tuple[tuple[ast.Call, str], ...]
     users: frozenset[str]
+    uses: frozenset[int]
     is_named: bool = False
+    is_fixed: bool = False
 
 
 @lru_cache(maxsize=2)  # every attempt of a run asks for those of the same project
@@ -46,15 +55,33 @@ def factory_functions(project: Project) -> Mapping[int, FactoryFunction]:
     return {id(one.node): one for one in functions if one is not None}
 
 
+def built_classes(project: Project, symbol: str | None) -> list[ClassInfo]:
+    """The Linen classes of a project of which a class or factory function may build one."""
+    if symbol in project.linen:
+        return [project.linen[symbol]]
+    calls = (
+        call
+        for one in factory_functions(project).values()
+        if one.symbol == symbol
+        for call in one.calls
+    )
+    return [project.linen[name] for _, name in calls if name in project.linen]
+
+
 def _function(project: Project, module: Module, node: ast.FunctionDef) -> FactoryFunction | None:
     calls = returned_modules(project, Scope(module), node, named=True)
-    built = [call for call, _ in calls]
-    named = is_named(node, built)
-    if not calls or not is_extensible(node, named=named):
+    named = is_named(node, [call for call, _ in calls])
+    if not calls or not leaves_placement(node, named=named):
         return None
     symbol = f"{module.name}.{node.name}"
-    users = _users(project, symbol, _before_name(node) if named else None)
-    return FactoryFunction(symbol, module, node, calls, users, named) if users else None
+    every = [*mentions_of(project, symbol)]
+    most = _before_name(node) if named else None
+    others = {one.cls.name for one in every if one.cls and not _is_use(one.call, most)}
+    uses = [one for one in every if one.cls and one.cls.name not in others]
+    users = frozenset(one.cls.name for one in uses if one.cls)
+    keys = frozenset(id(one.call) for one in uses)
+    fixed = len(uses) < len(every) or not is_extensible(node)
+    return FactoryFunction(symbol, module, node, calls, users, keys, named, fixed) if uses else None
 
 
 def _before_name(node: ast.FunctionDef) -> int:
@@ -63,19 +90,15 @@ def _before_name(node: ast.FunctionDef) -> int:
     return names.index("name") if "name" in names else len(names)
 
 
-def _users(project: Project, symbol: str, most: int | None) -> frozenset[str] | None:
-    """The Linen classes that call the function; None when it is used in any other way.
+def _is_use(call: ast.Call | None, most: int | None) -> bool:
+    """Whether a mention is a call whose caller names the submodule, if anybody.
 
-    ``most``: how many arguments a call may give by position where the rest goes by keyword.
+    Args:
+      most: how many arguments a call may give by position where the rest goes by keyword.
     """
-    users: set[str] = set()
-    for one in mentions_of(project, symbol):
-        if one.cls is None or one.call is None:
-            return None
-        if most is not None and (len(one.call.args) > most or _is_spread(one.call)):
-            return None
-        users.add(one.cls.name)
-    return frozenset(users)
+    if call is None:
+        return False
+    return most is None or not (len(call.args) > most or _is_spread(call))
 
 
 def _is_spread(call: ast.Call) -> bool:

@@ -15,7 +15,7 @@ IN_FEATURES = "in_features"
 RNGS = "rngs"
 _NAME = "name"
 _PLACEMENT = frozenset({_NAME, "parent"})
-_TAKEN = _PLACEMENT | {IN_FEATURES, RNGS}
+_ADDED = frozenset({IN_FEATURES, RNGS})
 
 
 def is_module_class(project: Project, symbol: str | None) -> bool:
@@ -61,14 +61,23 @@ def _arms(value: ast.expr | None) -> list[ast.expr | None]:
     return [value]
 
 
-def is_extensible(node: ast.FunctionDef, *, named: bool = False) -> bool:
+def is_extensible(node: ast.FunctionDef) -> bool:
     """Whether keyword-only parameters can be added, under names that mean nothing else there."""
     spec = node.args
+    used = _names_of(node)
+    return used.isdisjoint(_ADDED) and bool(spec.args or spec.kwonlyargs or spec.vararg)
+
+
+def leaves_placement(node: ast.FunctionDef, *, named: bool) -> bool:
+    """Whether a function decides nothing by a name or parent that it is given."""
+    return _names_of(node).isdisjoint({"parent"} if named else _PLACEMENT)
+
+
+def _names_of(node: ast.FunctionDef) -> set[str]:
+    """The parameters of a function and the names that it reads or binds."""
+    spec = node.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
-    names = {one.arg for one in every if one}
-    bound = {one.id for one in each(node, ast.Name)}
-    taken = _TAKEN - {_NAME} if named else _TAKEN
-    return not (names | bound) & taken and bool(spec.args or spec.kwonlyargs or spec.vararg)
+    return {*(one.arg for one in every if one), *(one.id for one in each(node, ast.Name))}
 
 
 def is_named(node: ast.FunctionDef, calls: Collection[ast.Call]) -> bool:

@@ -99,6 +99,15 @@ def test_a_place_outcome_cannot_excuse_a_leftover_in_a_rewritten_class() -> None
     ]
 
 
+def test_a_converted_class_may_keep_a_name_for_its_lazy_submodules() -> None:
+    after = NNX.replace("nnx.Linear(3, 3, rngs=rngs)", "nn.Dense(3)")
+    after = "import flax.linen as nn\n" + after
+    kept = {("m.py", 6, 16)}
+    found = settle(counted(LINEN), counted(after), {"m.A": R}, {}, staying=kept)
+    assert found.violations == ()
+    assert found.references.refused == 1
+
+
 def test_a_class_reported_refused_but_converted_is_a_violation() -> None:
     ledger = settled(LINEN, NNX, {"m.A": F})
     assert ledger.references == Tally(total=3, rewritten=3)

@@ -51,14 +51,45 @@ def test_a_class_that_builds_one_that_becomes_lazy_does_not_stay() -> None:
     assert forced(links(text), "m.Child", lazy=True) == {}
 
 
-def test_a_class_that_a_function_builds_a_lazy_one_for_stays() -> None:
-    text = dense("Child") + "def make():\n    return Child()\n\n\n" + caller("Parent", "make()(x)")
+MAKES = "def make():\n    return Child()\n\n\n"
+
+
+def test_a_class_that_a_factory_function_builds_a_lazy_one_for_does_not_stay() -> None:
+    text = dense("Child") + MAKES + caller("Parent", "make()(x)")
+    assert forced(links(text), "m.Child", lazy=True) == {}
+    assert forced(links(text), "m.Child") == {"m.Parent": "m.Child"}
+
+
+def test_a_class_that_another_function_builds_a_lazy_one_for_stays() -> None:
+    text = dense("Child") + MAKES.replace("Child()", "[Child()]") + caller("Parent", "make()[0](x)")
     assert forced(links(text), "m.Child", lazy=True) == {"m.Parent": "m.Child"}
 
 
 def test_a_class_that_holds_one_that_stays_linen_as_a_value_stays_linen() -> None:
     found = links(dense("Child") + caller("Parent", "nn.remat(Child)()(x)"))
     assert forced(found, "m.Child") == {"m.Parent": "m.Child"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "nn.remat(Child)()(x)",
+        "nn.scan(nn.remat(Child), length=2)()(x)",
+        "(nn.remat(Child) if x.ndim else Child)()(x)",
+        "partial(Child, 3)()(x)",
+    ],
+)
+def test_a_class_that_only_calls_what_it_makes_of_a_lazy_one_does_not_stay(body: str) -> None:
+    found = links("from functools import partial\n" + dense("Child") + caller("Parent", body))
+    assert forced(found, "m.Child", lazy=True) == {}
+
+
+@pytest.mark.parametrize(
+    "body", ["make(nn.remat(Child))(x)", "{1: Child}[1]()(x)", "nn.jit(Child)()(x)"]
+)
+def test_a_class_that_does_more_with_a_lazy_one_as_a_value_stays(body: str) -> None:
+    found = links(dense("Child") + caller("Parent", body))
+    assert forced(found, "m.Child", lazy=True) == {"m.Parent": "m.Child"}
 
 
 def test_a_class_that_is_handed_to_another_is_built_by_it() -> None:
@@ -104,7 +135,7 @@ def test_annotations_build_nothing() -> None:
 
 
 def test_cuts_spread_through_several_classes_and_name_each_step() -> None:
-    found = links(dense("A") + caller("B", "A()(x)") + caller("C", "nn.remat(B)()(x)"))
+    found = links(dense("A") + caller("B", "A()(x)") + caller("C", "{1: B}[1]()(x)"))
     assert forced(found, "m.A") == {"m.B": "m.A", "m.C": "m.B"}
 
 
@@ -114,7 +145,7 @@ def test_a_cut_ends_at_a_class_that_builds_what_the_cut_makes_lazy() -> None:
 
 
 def test_a_chain_of_cuts_reports_the_class_it_starts_from() -> None:
-    held = caller("B", "nn.remat(A)()(x)") + caller("C", "nn.remat(B)()(x)")
+    held = caller("B", "{1: A}[1]()(x)") + caller("C", "{1: B}[1]()(x)")
     result = rewrite({"m.py": LINEN + looped("A") + held})
     assert outcomes(result) == {"m.A": REFUSED, "m.B": REFUSED, "m.C": REFUSED}
     assert {one.name: one.cut_by for one in result.classes} == {

@@ -169,10 +169,18 @@ def test_a_class_that_stays_lazy_builds_explicit_ones() -> None:
 
 
 def test_a_class_that_has_a_lazy_one_as_a_value_is_lazy() -> None:
-    text = LINEN + looped("B") + caller("A", "nn.remat(B)()(x)") + "use(A)\n"
+    text = LINEN + looped("B") + caller("A", "{1: B}[1]()(x)") + "use(A)\n"
     result = auto({"m.py": text})
     assert said(result) == {"m.A": "lazy", "m.B": "lazy"}
-    assert reason(result, "m.A") == "it builds m.B, which is lazy"
+    assert reason(result, "m.A") == "it has m.B, which is lazy, as a value"
+
+
+def test_a_class_that_lifts_a_lazy_one_is_explicit() -> None:
+    text = LINEN + looped("B") + caller("A", "nn.remat(B)()(x)") + "use(A)\n"
+    result = auto({"m.py": text})
+    assert said(result) == {"m.A": "explicit", "m.B": "lazy"}
+    assert "self.CheckpointB_0 = nn.remat(B)()\n" in code(result)
+    assert result.references.refused == 0
 
 
 def test_globals_that_are_called_as_fields_and_parameters_are_other_things() -> None:

@@ -15,6 +15,7 @@ HEAD = "z = jnp.zeros((4, 6, 8))\nreturn nn.Dense(3)({})"
         ("nn.dtypes.promote_dtype(z, None, x, dtype=None)[0]", "8"),
         ("jnp.kron(z, jnp.zeros((1, 1, 3)))", "24"),
         ("jnp.outer(jnp.zeros(5), jnp.zeros(7))", "7"),
+        ("nn.normalization._normalize(self, z, x, x, (0,), (1,))", "8"),
         ("jax.random.categorical(jax.random.key(0), z)", "6"),
         ("jnp.zeros(jnp.shape(z))", "8"),
         ("jnp.pad(z, ((0, 0), (1, 1), (0, 0)))", "8"),

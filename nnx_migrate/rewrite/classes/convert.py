@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from nnx_migrate.edit.expressions import Expression, tree_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, TAKEN, without_keyword
 from nnx_migrate.model import ClassMap, Confidence
+from nnx_migrate.rewrite.class_values import class_values
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
@@ -169,7 +170,8 @@ class _Conversion:
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
-        handled |= self.helpers.builds
+        staying = self._lazy_values()
+        handled |= self.helpers.builds | {*map(id, staying)}
         common |= name_edits(
             self.project,
             self.cls,
@@ -197,7 +199,18 @@ class _Conversion:
             compact,
         )
         edits = self._edits(common, constructor, reads)
-        return self._finish(edits, constructor, reads)
+        return self._finish(edits, constructor, reads, staying)
+
+    def _lazy_values(self) -> list[ast.AST]:
+        """The nodes of what is made of lazy classes, which stays as it is: ``nn.remat(Block)``."""
+        values = class_values(self.project, self.cls) if self.holds_lazy else ()
+        return [
+            node
+            for symbol, value in values
+            if value is not None and symbol in self.context.lazy
+            for whole in value.wholes
+            for node in walk(whole)
+        ]
 
     def _check_told(self, *, can_help: bool) -> None:
         """Refuse what the constructor cannot tell; what it may be told is asked for first of all."""
@@ -411,6 +424,7 @@ class _Conversion:
         edits: Edits,
         constructor: Constructor,
         reads: Reads,
+        staying: Sequence[ast.AST],
     ) -> ConvertedClass:
         node = self.cls.node
         stems = constructor.compact.stems if constructor.compact else frozenset()
@@ -429,7 +443,7 @@ class _Conversion:
         def make(renderer: Renderer) -> list[Any]:
             return alone if inside.isdisjoint(renderer.edits) else written(renderer)
 
-        check_class(self.project, self.cls, tree_of(alone))
+        check_class(self.project, self.cls, tree_of(alone), staying)
         self._check_told(can_help=False)
         new_arguments = constructor.new_arguments()
         arguments = {one.name: one.name for one in constructor.parameters}
@@ -452,6 +466,7 @@ class _Conversion:
             late_fields=self.late_fields,
             makes_late=self.makes_late,
             holds_lazy=self.holds_lazy,
+            staying=tuple(staying),
         )
 
     def _shared(self, setup: SetupPart | None, compact: CompactPart | None) -> dict[str, str]:

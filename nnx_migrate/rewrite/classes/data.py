@@ -59,6 +59,7 @@ class ConvertedClass:
     late_fields: frozenset[str] = frozenset()  # that the constructor only stores
     makes_late: bool = False  # whether every call makes a variable that only the call can make
     holds_lazy: bool = False  # whether it holds lazy submodules, itself or in others
+    staying: tuple[ast.AST, ...] = ()  # Linen's names in it that lazy submodules need
 
 
 @dataclass(frozen=True)

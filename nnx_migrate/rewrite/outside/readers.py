@@ -32,12 +32,15 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 _Statement = tuple[Module, ast.stmt]
 
 
-def owned_statements(project: Project, classes: Iterable[ClassInfo]) -> frozenset[int]:
-    """Ids of the top-level statements that these classes read, at any remove, and nothing else does."""
+def owned_statements(
+    project: Project, classes: Iterable[ClassInfo], staying: Iterable[ast.AST] = ()
+) -> frozenset[int]:
+    """Ids of the top-level statements that these classes read, at any remove, and nothing else does.
+
+    Lazy classes, and the functions in ``staying``, read for themselves.
+    """
     skip = frozenset(id(cls.node) for cls in classes)
-    apart = frozenset(
-        id(cls.node) for cls in project.linen.values()
-    )  # lazy ones read for themselves
+    apart = frozenset(map(id, (*staying, *(cls.node for cls in project.linen.values()))))
     read = {
         id(one): (module, one)
         for symbol in _read_below(project, classes, skip)

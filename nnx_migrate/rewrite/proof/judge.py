@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.lazily import lazy_doubts
+from nnx_migrate.rewrite.results import staying_names
 from nnx_migrate.sizes.result import ONE_OF_SEVERAL, UNSEEN
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -29,7 +30,8 @@ def judge(
     Code around them builds them by ``lazy(Class)``, so each is judged by itself.
     """
     targets = frozenset(module.name for module in loaded.targets.values())
-    doubts = dict(_inside(loaded, attempt, [*_left(books, result), *_uses(loaded, attempt)]))
+    left = _left(books, result, staying_names(loaded.project, attempt.decisions))
+    doubts = dict(_inside(loaded, attempt, [*left, *_uses(loaded, attempt)]))
     doubts |= _unserved(loaded, attempt, books)
     return doubts | lazy_doubts(loaded.project, targets, attempt, graph_of(loaded.project))
 
@@ -63,11 +65,19 @@ def _uses(loaded: Loaded, attempt: Attempt) -> Iterator[Doubt]:
     return (Doubt(*use) for use in doubtful_uses(loaded.project, attempt))
 
 
-def _left(books: ledger.Ledger, result: RewriteResult) -> Iterator[Doubt]:
-    """References, calls and findings that an explicit attempt leaves, and what it builds unproven."""
+def _left(
+    books: ledger.Ledger, result: RewriteResult, staying: Collection[tuple[str, int, int]]
+) -> Iterator[Doubt]:
+    """References, calls and findings that an explicit attempt leaves, and what it builds unproven.
+
+    Args:
+      staying: the places of names that lazy submodules need.
+    """
     entries = [*books.reference_entries, *books.call_site_entries, *books.handle_entries]
     for entry in entries:
-        if entry.outcome is Outcome.REFUSED and not is_of_arrays(entry.place.symbol):
+        at = (entry.place.path, entry.place.line, entry.place.column)
+        is_harmless = at in staying or is_of_arrays(entry.place.symbol)
+        if entry.outcome is Outcome.REFUSED and not is_harmless:
             what = f"{entry.place.symbol} is not rewritten here"
             yield Doubt(entry.place.path, entry.place.line, what)
     harmless = {

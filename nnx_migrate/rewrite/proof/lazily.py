@@ -155,7 +155,9 @@ class _Judge:
     def _read(self) -> Iterator[tuple[str, Doubt]]:
         """Explicit classes that read what code around them holds: it is in Linen's style."""
         known: dict[int, Doubt | None] = {}
-        for reader, module, node in read_by(self.project, self.converted, self.attempt.texts):
+        builders = self.attempt.decisions.lazy_factories
+        read = read_by(self.project, self.converted, self.attempt.texts, builders)
+        for reader, module, node in read:
             if id(node) not in known:
                 known[id(node)] = self._doubt_of(module, node)
             doubt = known[id(node)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads, local_loads
+from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
@@ -15,11 +16,16 @@ from nnx_migrate.source.walking import each, walk
 
 
 def read_by(
-    project: Project, classes: Iterable[ClassInfo], texts: Mapping[str, str]
+    project: Project,
+    classes: Iterable[ClassInfo],
+    texts: Mapping[str, str],
+    builders: Mapping[str, FactoryFunction],
 ) -> Iterator[tuple[str, Module, ast.AST]]:
     """Each class with the definitions of globals that it reads, other classes of modules aside.
 
-    ``texts``: the new texts, by path; what a class no longer names there it does not read.
+    Args:
+      texts: the new texts, by path; what a class no longer names there it does not read.
+      builders: functions, by name, whose users may read them: what these build they only call.
     """
     for cls in classes:
         seen: set[str] = set()
@@ -29,6 +35,8 @@ def read_by(
         while pending:
             symbol = pending.pop()
             if symbol in seen or symbol in project.linen:
+                continue
+            if symbol in builders and cls.name in builders[symbol].users:
                 continue
             seen.add(symbol)
             for module, node, loaded in defining_loads(project, symbol):
@@ -87,11 +95,21 @@ def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def _names(texts: Mapping[str, str], cls: ClassInfo) -> set[str] | None:
-    """The plain names in the new text of a class; None where there is none."""
+    """The plain names that the new text of a class evaluates, annotations aside; None where there is none."""
     text = texts.get(cls.module.path)
     if text is None:
         return None
-    return {one.id for node in named_classes(text, cls) for one in each(node, ast.Name)}
+    return {name for node in named_classes(text, cls) for name in _evaluated(node)}
+
+
+def _evaluated(node: ast.AST) -> Iterator[str]:
+    """The names in a node, but those in annotations: a value is not used by the type it has."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    types = (getattr(node, "annotation", None), getattr(node, "returns", None))
+    for child in ast.iter_child_nodes(node):
+        if not any(child is one for one in types):
+            yield from _evaluated(child)
 
 
 def named_classes(text: str, cls: ClassInfo) -> list[ast.ClassDef]:

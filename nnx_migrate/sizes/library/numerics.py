@@ -43,6 +43,11 @@ def _categorical(call: LibraryCall) -> Value:
     return Array(logits.known(width + 1)[:-1], rank)
 
 
+def _normalize(call: LibraryCall) -> Value:
+    """``flax.linen.normalization._normalize(module, x, mean, var, ...)``: of the shape of ``x``."""
+    return call.array(1, "x") or Unknown("what is normalized is unknown")
+
+
 def _attribute(call: LibraryCall) -> Value:
     """``jnp.shape(x)`` and ``jnp.ndim(x)`` as the attributes of that name."""
     array = call.array()
@@ -60,6 +65,7 @@ ARRAYS: Summaries = {
     "shape": _attribute,
 }
 SYMBOLS: Summaries = {
+    "flax.linen._normalize": _normalize,
     "flax.linen.dtypes.promote_dtype": _promote_dtype,
     "flax.linen.promote_dtype": _promote_dtype,
     "jax.random.categorical": _categorical,

@@ -94,6 +94,25 @@ HELD = {
         'x = self.named["a"](x) + self.named["b"](x)\n        for row in self.rows:\n'
         "            for leaf in row:\n                x = leaf(x)\n        return x",
     ),
+    "a lift of its class": COMPACT.format("return nn.Dense(2)(nn.remat(Leaf)(4)(x))"),
+    "a lift under a name": COMPACT.format(
+        'leaf = nn.remat(Leaf)\n        return leaf(3, name="own")(leaf(4)(x))'
+    ),
+    "a lift or the class": COMPACT.format(
+        "leaf = Leaf\n        if self.width > 3:\n            leaf = nn.remat(leaf)\n"
+        "        for _ in range(2):\n            x = leaf(4)(x)\n        return x"
+    ),
+    "a lift in setup": SETUP.format(
+        "leaf = nn.remat(Leaf) if self.width > 3 else Leaf\n        self.leaves = [leaf(4), leaf(3)]",
+        "for leaf in self.leaves:\n            x = leaf(x)\n        return x",
+    ),
+    "a stack": COMPACT.format(
+        'many = nn.vmap(Leaf, variable_axes={"params": 0}, split_rngs={"params": True}, axis_size=2)\n'
+        "        return nn.Dense(3)(many(3)(x))"
+    ),
+    "a partial of its class": COMPACT.format(
+        "leaf = functools.partial(Leaf, act=nn.relu)\n        return leaf(3)(leaf(4)(x))"
+    ),
     "given what it gives": SETUP.format(
         "self.leaf = Leaf(4)", "return self.leaf(self.leaf.inner(x))"
     ),
@@ -148,7 +167,17 @@ LAZY = {
     "a property that gives one of its own": SETUP.format(
         "self.leaf = Plain(4)", "return self.leaf.layer(self.leaf(x))"
     ),
-    "a lift of its class": COMPACT.format("return nn.remat(Leaf)(4)(x)"),
+    "its class in a table": COMPACT.format("return {1: Leaf}[1](4)(x)"),
+    "its class or another": COMPACT.format(
+        "leaf = Leaf if self.width else nn.Dense\n        return leaf(4)(x)"
+    ),
+    "its class in a function inside the method": COMPACT.format(
+        "leaf = nn.remat(Leaf)\n\n        def run(x):\n            return leaf(4)(x)\n\n        return run(x)"
+    ),
+    "its class handed on": COMPACT.format("leaf = nn.remat(Leaf)\n        return make(leaf)(x)"),
+    "a partial that gives it a module": COMPACT.format(
+        "leaf = functools.partial(Leaf, act=nn.Dense(3))\n        return leaf(4)(x)"
+    ),
     "a function inside the method": COMPACT.format(
         "leaf = Leaf(4)\n\n        def run(x):\n            return leaf(x)\n\n        return run(x)"
     ),
@@ -194,6 +223,10 @@ class PlainCall(Leaf):
 
 def call(module, x):
     return module(x)
+
+
+def make(cls):
+    return cls(4)
 
 
 class Holder(nn.Module):
@@ -282,3 +315,35 @@ def test_each_name_of_an_unpacked_zip_may_be_the_submodule() -> None:
         "first, (_, other) = zip((0, 1), self.leaves)\n        return jax.tree.map(other, [x])[0]",
     )
     assert form(body) == "lazy"
+
+
+MERGING = """\
+class Renorm(nn.Module):
+    use_mean: Any = None
+
+    @nn.compact
+    def __call__(self, x, use_mean=None):
+        use_mean = nn.merge_param("use_mean", self.use_mean, use_mean)
+        mean = self.variable("batch_stats", "mean", jnp.ones, (1, x.shape[-1]))
+        x = x - mean.value if use_mean else x + 1.0
+        return nn.normalization._normalize(
+            self, x, x.mean(0), x.var(0), (0,), (1,), None, jnp.float32, 1e-3, True, True,
+            nn.initializers.zeros, nn.initializers.ones,
+        )
+"""
+FLAG = "@nn.compact\n    def __call__(self, x, train=False):\n        {}"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("return nn.Dense(2)(Renorm(use_mean=not train)(x))", "explicit"),
+        ("norm = Renorm(use_mean=train)\n        return norm(norm(x))", "explicit"),
+        ("norm = Renorm(use_mean=train)\n        return jax.tree.map(norm, x)", "lazy"),
+        ("return nn.Dense(2)(Leaf(2 + train)(x))", "lazy"),
+    ],
+)
+def test_a_flag_of_the_call_is_given_where_the_lazy_submodule_is_called(
+    body: str, wanted: str
+) -> None:
+    assert form(FLAG.format(body), MERGING) == wanted

@@ -36,7 +36,18 @@ class LazyArguments:
         Raises:
           Refused: one may hold a module, or build one.
         """
-        for value in (*call.args, *(one.value for one in call.keywords)):
+        self._check(call, [*call.args, *(one.value for one in call.keywords)])
+
+    def check_partial(self, call: ast.Call) -> None:
+        """Refuse what a partial of a lazy class gives it, as `check` does.
+
+        Raises:
+          Refused: one may hold a module, or build one.
+        """
+        self._check(call, [*call.args[1:], *(one.value for one in call.keywords)])
+
+    def _check(self, call: ast.Call, values: list[ast.expr]) -> None:
+        for value in values:
             if self._may_hold(value, self._method_of(call), set()):
                 raise Refused(
                     value,

@@ -13,15 +13,17 @@ has to be the same in both forms: numbers, functions of arrays, no modules.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.class_values import class_values
 from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
 from nnx_migrate.rewrite.links import links_of
+from nnx_migrate.sizes.factories import built_classes, factory_functions
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
@@ -49,31 +51,44 @@ def check_lazy_submodules(
         raise _refused(cls.node, "its base holds submodules that are lazy")
     lazy = {key for key, one in sizes.sites.items() if (one.symbol or "") in context.lazy}
     inside = {key for key, one in sizes.sites.items() if context.is_lazy_inside(one.symbol)}
-    for name in sorted(links_of(project).holds.get(cls.name, ())):
+    for name in sorted(_held_classes(project, cls, sizes)):
         if context.holds_lazy(name):
             raise _refused(cls.node, f"it has {name}, which holds lazy submodules, as a value")
+    partials = [*_lazy_partials(project, cls, sizes, context)]
     if not inside:
         return False
     for key in inside:
         site = sizes.sites[key]
-        if key not in items or site.kind is not SiteKind.CLASS or site.out_variable is not None:
+        known = site.kind is SiteKind.CLASS or (site.kind is SiteKind.FACTORY and key in lazy)
+        if key not in items or not known or site.out_variable is not None:
             raise _refused(
                 site.call, f"{site.symbol} is lazy, and is built by more than a call of it"
             )
-        if site.symbol == cls.name:
+        built = built_classes(project, site.symbol)
+        if cls in built:
             raise _refused(site.call, "it builds itself, and holds lazy submodules")
-        if key in lazy:
-            _check_class(project.linen[str(site.symbol)], site.call)
+        for one in built if key in lazy else ():
+            _check_class(one, site.call)
     every = {key for key, one in items.items() if one.kind is ItemKind.SITE}
     modules = Holders(cls, every)
     given = LazyArguments(project, cls, items, modules)
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
         given.check(items[key].call)
+    for partial in partials:
+        given.check_partial(partial)
     _check_methods(project, cls)
     holding = Holders(cls, inside - lazy)
     for method in methods_of(cls):
         _Uses(project, cls, method, Holders(cls, inside), holding, modules).check()
     return True
+
+
+def _held_classes(project: Project, cls: ClassInfo, sizes: ClassSizes) -> set[str]:
+    """Classes that a class has as values, also those that factory functions give it sizes for."""
+    functions = {key: one for one in factory_functions(project).values() for key in one.uses}
+    keys = (key for key, one in sizes.sites.items() if one.kind is SiteKind.FACTORY)
+    built = (symbol for key in keys if key in functions for _, symbol in functions[key].calls)
+    return {*links_of(project).holds.get(cls.name, ()), *built}
 
 
 def _refused(node: ast.AST, reason: str) -> Refused:
@@ -92,6 +107,24 @@ def _check_class(cls: ClassInfo, call: ast.Call) -> None:
     ):
         what = "is decorated" if decorated else "reads its parent"
         raise _refused(call, f"{cls.node.name} is lazy, and {what}")
+
+
+def _lazy_partials(
+    project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
+) -> Iterator[ast.Call]:
+    """The partials of lazy classes.
+
+    Raises:
+      Refused: a lazy class goes elsewhere as a value, or a call of it may build something else.
+    """
+    for symbol, value in class_values(project, cls):
+        if symbol not in context.lazy:
+            continue
+        calls = value.calls if value is not None else ()
+        sites = [sizes.sites.get(id(call)) for call in calls]
+        if value is None or any(one is None or one.symbol not in context.lazy for one in sites):
+            raise _refused(cls.node, f"it has {symbol}, which is lazy, as a value")
+        yield from value.partials
 
 
 def _check_methods(project: Project, cls: ClassInfo) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import IMPORTS
@@ -120,19 +120,37 @@ def _class_names(cls: ClassInfo) -> set[str]:
     return {name for one in cls.node.body for name in bound_names(one)}
 
 
-def check_class(project: Project, cls: ClassInfo, tree: ast.Module) -> None:
-    """The new class names no Linen symbol.
+def check_class(
+    project: Project, cls: ClassInfo, tree: ast.Module, staying: Iterable[ast.AST] = ()
+) -> None:
+    """The new class names no Linen symbol but those in the nodes that stay, and has what its methods read.
 
     Raises:
-      Refused: it names one.
+      Refused: it names one, or a method reads a local name that it no longer binds.
     """
+    _check_bound(cls, tree)
+    known = {project.resolve(one, cls.scope) for one in staying if isinstance(one, ast.expr)}
     for one in walk(tree):
         if isinstance(one, ast.Attribute | ast.Name) and isinstance(one.ctx, ast.Load):
             symbol = project.resolve(one, cls.scope)
-            if is_linen(symbol):
+            if is_linen(symbol) and symbol not in known:
                 raise Refused(
                     cls.node,
                     f"{symbol} would remain in the converted class",
                     "report this: the rewriter missed a use",
                     RULE,
                 )
+
+
+def _check_bound(cls: ClassInfo, tree: ast.Module) -> None:
+    made = {one.name: one for one in each(tree, ast.FunctionDef)}
+    for name in cls.methods.keys() & made.keys():
+        lost = names_bound_below(cls.methods[name]) - names_bound_below(made[name])
+        read = {one.id for one in each(made[name], ast.Name) if isinstance(one.ctx, ast.Load)}
+        if lost & read:
+            raise Refused(
+                cls.methods[name],
+                f"the converted {name} reads {min(lost & read)!r}, which is not known there",
+                "report this: the rewriter missed a name",
+                RULE,
+            )

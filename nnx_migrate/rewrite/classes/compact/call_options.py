@@ -111,7 +111,9 @@ def _movable(
     if layer is not None:
         return layer.at_call
     cls = project.linen.get(symbol or "")
-    if cls is None or cls.name not in context.converted or project.resolve(name, scope) != symbol:
+    if cls is None or project.resolve(name, scope) != symbol:
+        return ()
+    if cls.name not in context.converted and cls.name not in context.lazy:
         return ()
     told = {one.argument for one in context.new_arguments.get(cls.name, ()) if one.fact}
     return call_fields(project, cls) - told

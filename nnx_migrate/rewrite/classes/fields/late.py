@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.reading.taint import Replaced, tainted_name
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_self
-from nnx_migrate.source.project import Project
+from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 
@@ -105,6 +105,8 @@ def call_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
     nodes = [node for one in cls.methods.values() for node in walk(one)]
     read = [one.attr for one in nodes if isinstance(one, ast.Attribute) and is_self(one.value)]
     whole = sum(isinstance(one, ast.Name) and one.id == "self" for one in nodes)
+    calls = (one for one in nodes if isinstance(one, ast.Call))
+    whole -= sum(_makes_parameters(project, cls.scope, one) for one in calls)
     if whole != len(read) or _COPIES & {*read}:
         return frozenset()
     optional = {one.name for one in cls.fields if _is_none(one.default)}
@@ -113,6 +115,12 @@ def call_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
     merged = _merged(project, cls, method)
     names = merged & optional & {one for one in keywords if _is_none(defaults.get(one))}
     return frozenset(one for one in names if read.count(one) == 1)
+
+
+def _makes_parameters(project: Project, scope: Scope, call: ast.Call) -> bool:
+    """Whether a call of Linen's ``_normalize(self, ...)`` is given the module, to make its parameters there."""
+    given = [one for one in call.args if isinstance(one, ast.Name) and one.id == "self"]
+    return len(given) == 1 and project.resolve(call.func, scope) == "flax.linen._normalize"
 
 
 def _merged(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> set[str]:

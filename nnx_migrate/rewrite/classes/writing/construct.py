@@ -125,6 +125,8 @@ class Builder:
     def site(self, site: Site, renderer: Renderer) -> Expression:
         """The constructor expression of a submodule."""
         call = self._plain(site.call)
+        if site.symbol in self.context.lazy:
+            return same_call(renderer.render(call.func), call, renderer, [])
         if site.kind is SiteKind.LAYER:
             found = convert_call(
                 LayerCall(
@@ -162,14 +164,11 @@ class Builder:
         return named("rngs", self.rngs)
 
     def _project_class(self, site: Site, call: ast.Call, renderer: Renderer) -> Expression:
-        function = renderer.render(call.func)
-        if site.symbol in self.context.lazy:
-            return same_call(function, call, renderer, [])
         if site.symbol not in self.context.converted:
             reason = f"it builds {site.symbol}, which stays Linen"
             raise Refused(call, reason, f"convert {site.symbol} first", RULE)
         extra = [named(name, expression(text)) for name, text in site.sizes.items()]
-        return same_call(function, call, renderer, [*extra, self._streams])
+        return same_call(renderer.render(call.func), call, renderer, [*extra, self._streams])
 
     def _plain(self, call: ast.Call) -> ast.Call:
         """The call without the keywords that move to where the layer is called."""
