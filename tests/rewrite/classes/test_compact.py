@@ -169,7 +169,6 @@ def test_parameters_take_their_shape_from_sizes_and_are_read_with_an_index() -> 
             self.scale = nnx.Param(nnx.initializers.ones(rngs.params(), (in_features,)))
 
           def __call__(self, x):
-            width = x.shape[-1]
             scale = self.scale[...]
             return x * scale
         """,

@@ -183,8 +183,10 @@ def test_arrays_under_local_names_are_no_static_values(lines: str, attribute: st
         ("half = 4 // 2\nself.table = jnp.ones(half)", ""),
         ("half = 4\nfreq = jnp.ones(half)\nself.table = 2 * freq", ""),
         ("half = 4\nself.table = jnp.ones(half)\nself.half = half", "half = 4"),
-        ("half = len('abcd')\nself.table = jnp.ones(half)", "half = len('abcd')"),
-        ("half = 4\nself.table = jnp.ones(half)\nhalf += 1", "half = 4"),
+        ("half = len('abcd')\nself.table = jnp.ones(half)", ""),
+        ("half = print('abcd') or 4\nself.table = jnp.ones(half)", "half = print('abcd') or 4"),
+        ("half = 4\nself.table = jnp.ones(half)\nhalf += 1", ""),
+        ("half = [4].pop()\nself.table = jnp.ones(half)\nhalf += 1", "half = [4].pop()"),
         ("other = 4\nself.table = jnp.ones(3)", "other = 4"),
     ],
 )

@@ -91,6 +91,7 @@ class Emitter:
     parameters: Collection[str] = ()  # fields that are parameters, as they come
     told: Collection[int] = ()  # conditions that hold where Linen's initial call meets them
     draws: Mapping[int, Sequence[str]] = field(default_factory=dict)  # before steps, by their id
+    moved: Collection[int] = ()  # statements that stand nowhere else, by id
     certain: bool = False  # Linen's initial call gets here: it has every size
 
     def statements(self, steps: Sequence[Step], indent: int) -> list[Statement]:
@@ -121,9 +122,14 @@ class Emitter:
                 render = self.renderer.render
                 return [assign(render(target), without_comments(render(value)))]
             case Bind(node=ast.stmt() as node):
+                lines = self.renderer.lines(node)
+                return lines if id(node) in self.moved else [without_comments(one) for one in lines]
+            case Exit(node=ast.Raise() as node):
                 return [without_comments(one) for one in self.renderer.lines(node)]
             case Exit(node=node):
                 return [line(getattr(cst, type(node).__name__)())]
+            case Branch(node=ast.If() as node) if id(node) in self.moved:
+                return self.renderer.lines(node)
             case Branch():
                 return self._branch(step, indent)
             case Loop():

@@ -7,7 +7,7 @@ arguments, conditions and loop headers read. Expressions that sizes replace read
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions, tested_parameters
@@ -165,6 +165,8 @@ class Slicer:
             live.setdefault(name, why)
         if not body and not orelse:
             return []
+        body = body or self._raised(step, step.body, live)
+        orelse = orelse or self._raised(step, step.orelse, live)
         if (
             not later
             and not builds((*body, *orelse))
@@ -176,6 +178,17 @@ class Slicer:
         self._need(step.test, why, live)
         self._check_shapes(step.test, self.taint.before.get(id(step), frozenset()))
         return [replace(step, body=body, orelse=orelse)]
+
+    def _raised(self, step: Branch, arm: Sequence[Step], live: Live) -> tuple[Step, ...]:
+        """``raise ValueError(self.kind)`` in place of what the other arm does, where fields alone say it."""
+        *before, last = arm or (None,)
+        match last:
+            case Exit(node=ast.Raise() as node) if all(isinstance(one, Bind) for one in before):
+                unknown = self.taint.before.get(id(step), frozenset())
+                if not any(free_names(one, self.static) & unknown for one in _nodes(arm)):
+                    self._need(node, node, live)
+                    return (*self._block(before, live, later=True), last)
+        return ()
 
     def _dynamic(
         self, step: Branch, cause: str, inside: list[Item], live: Live, *, later: bool
@@ -228,6 +241,10 @@ class Slicer:
             self._need(one, why, live)
             self._check_shapes(one, self.taint.before.get(id(step), frozenset()))
         return [replace(step, body=body)]
+
+
+def _nodes(steps: Sequence[Step]) -> Iterator[ast.AST]:
+    return (one.node for one in steps if isinstance(one, Bind | Exit))
 
 
 def _leaves(step: Branch) -> bool:

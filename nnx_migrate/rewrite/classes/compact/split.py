@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import dotted, tree_of
-from nnx_migrate.edit.statements import GONE, Statement, assign
+from nnx_migrate.edit.statements import GONE, TAKEN, Statement, assign
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.call_conditions import check_in_call, note_of, renumbering
 from nnx_migrate.rewrite.classes.compact.draws import check_unseen_draws, draws_before
@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.compact.late import parameters_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
+from nnx_migrate.rewrite.classes.compact.spent_locals import moved_statements, spent_locals
 from nnx_migrate.rewrite.classes.compact.starting import spent_keys, with_updates
 from nnx_migrate.rewrite.classes.compact.survey import Survey, survey
 from nnx_migrate.rewrite.classes.compact.text import CallText, InitText
@@ -132,7 +133,9 @@ class _Split:
     def part(self) -> CompactPart:
         """What both sides become."""
         method, found = self.survey.method, self.survey
-        init = InitText(found, self.slicer)
+        gone = spent_locals(found, self.kept)
+        moved = moved_statements(found, self.kept, gone)
+        init = InitText(found, self.slicer, moved)
         spent = spent_keys(
             method.method, {key: found.items[key] for key in found.inside}, method.streams
         )
@@ -140,6 +143,7 @@ class _Split:
         reads = global_reads(written) - names_bound_below(method.method)
         edits = CallText(found).edits()
         edits |= {id(one): GONE for one in spent.values() if one is not None}
+        edits |= {key: TAKEN if key in moved else GONE for key in gone}
         first, header = self._first_lines()
         return CompactPart(
             (*first, *init.entered(), *written),

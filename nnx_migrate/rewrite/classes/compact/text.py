@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import Expression, contents, dotted, string
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.edit.statements import GONE, Statement, assign
+from nnx_migrate.edit.statements import Statement, assign
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, with_keywords, without_keywords
 from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.survey import Survey
-from nnx_migrate.rewrite.classes.compact.uncalled import unused_classes
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import index_edits
@@ -38,10 +37,12 @@ class InitText:
 
     Args:
       slicer: the one that found them, for what it learned about their values.
+      moved: ids of statements that the call does without: their comments come along.
     """
 
     survey: Survey
     slicer: Slicer
+    moved: Collection[int]
 
     def statements(
         self, kept: tuple[Step, ...], draws: Mapping[int, tuple[str, ...]]
@@ -74,6 +75,7 @@ class InitText:
             method.parameters,
             method.sizes.facts,
             draws=draws,
+            moved=self.moved,
         )
         return tuple(emitter.statements(kept, method.layout.body))
 
@@ -157,8 +159,6 @@ class CallText:
         edits: Edits = {**calling_edits(survey.items, method.receiver, method.context)}
         for key, name in survey.names.items():
             edits[key] = self._used(survey.items[key], name)
-        unused = unused_classes(method.project, method.scope, method.method, survey.names.keys())
-        edits |= {id(statement): GONE for statement in unused}
         nodes = {id(node): node for node in walk(method.method)}
         for key, keywords in survey.moves.calls.items():
             called = nodes[key]

@@ -7,12 +7,11 @@ the name is to ask it for a field, or for a carry after its arguments changed (e
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
@@ -54,36 +53,3 @@ def _only_asked(method: ast.FunctionDef) -> Iterator[ast.Call]:
                 loads = [one for one in same if isinstance(one.ctx, ast.Load)]
                 if len(same) == len(loads) + 1 and all(id(one) in asked for one in loads):
                     yield built
-
-
-# ---- lifted classes that a method makes only to build from: ``__init__`` makes and builds them now
-
-_LIFTS = frozenset(
-    f"flax.linen.{name}" for name in ("scan", "vmap", "remat", "checkpoint", "partitioning.remat")
-)
-
-
-def unused_classes(
-    project: Project, scope: Scope, method: ast.FunctionDef, built: Collection[int]
-) -> list[ast.stmt]:
-    """Statements ``Block = nn.scan(...)`` of the method whose name only built submodules call.
-
-    Args:
-      built: ids of the constructor calls that the new method no longer makes.
-    """
-    callees = {id(node.func) for node in each(method, ast.Call) if id(node) in built}
-    found: list[ast.stmt] = []
-    for statement in method.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function)):
-                is_lift = project.resolve(function, scope) in _LIFTS
-                if is_lift and _only_called(method, name, callees):
-                    found.append(statement)
-    return found
-
-
-def _only_called(method: ast.FunctionDef, name: str, callees: Collection[int]) -> bool:
-    uses = [node for node in each(method, ast.Name) if node.id == name]
-    loads = [one for one in uses if isinstance(one.ctx, ast.Load)]
-    single = len(uses) == len(loads) + 1
-    return single and bool(loads) and all(id(one) in callees for one in loads)

@@ -17,11 +17,11 @@ from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import on_one_line
 from nnx_migrate.edit.walking import names_in
-from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bound_names, names_bound_below, target_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import walk
 
 _ARRAYS = ("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.")
 _NOT_ARRAYS = ("jax.nn.initializers.", "jax.numpy.dtype", "jax.numpy.finfo", "numpy.dtype")
@@ -209,55 +209,3 @@ def is_alone(one: Attribute) -> bool:
         and isinstance(one.statement, ast.Assign)
         and one.statement.targets == [one.target]
     )
-
-
-def unread(project: Project, scope: Scope, body: list[ast.stmt], gone: set[int]) -> set[int]:
-    """``gone`` and the assignments to local names that only those read: ``half = self.dim // 2``."""
-    result = set(gone)
-    while True:
-        lost = {id(node) for one in statements(body) if id(one) in result for node in walk(one)}
-        nodes = [node for one in body for node in walk(one)]
-        left = {name for node in nodes if id(node) not in lost for name in _needed(node)}
-        names = {name for node in nodes if id(node) in lost for name in _needed(node)} - left
-        found = {
-            id(one)
-            for one in statements(body)
-            if id(one) not in result and _binds_only(project, scope, one, names)
-        }
-        if not found:
-            return result
-        result |= found
-
-
-def _needed(node: ast.AST) -> Iterator[str]:
-    """A name that must be bound for a node."""
-    match node:
-        case (
-            ast.Name(id=name, ctx=ast.Load() | ast.Del()) | ast.AugAssign(target=ast.Name(id=name))
-        ):
-            yield name
-
-
-def _binds_only(project: Project, scope: Scope, statement: ast.stmt, names: set[str]) -> bool:
-    """Whether a statement does nothing but bind one of the names to a computed value."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            calls = [one.func for one in each(value, ast.Call)]
-            pure = all((project.resolve(one, scope) or "").startswith(_ARRAYS) for one in calls)
-            return name in names and pure and not _has_effect(value)
-    return False
-
-
-def _has_effect(value: ast.expr) -> bool:
-    return any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield) for one in walk(value))
-
-
-def emptied(body: list[ast.stmt], gone: set[int]) -> set[int]:
-    """``gone`` and the ``if`` statements that are left with nothing to do."""
-    result = set(gone)
-    for statement in reversed(list(statements(body))):
-        if isinstance(statement, ast.If):
-            parts = (*statement.body, *statement.orelse)
-            if all(id(one) in result for one in parts):
-                result.add(id(statement))
-    return result

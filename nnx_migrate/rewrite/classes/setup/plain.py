@@ -13,19 +13,19 @@ from nnx_migrate.edit.statements import GONE, skip
 from nnx_migrate.rewrite.classes.reading.arrays import (
     Inliner,
     assigned_once,
-    emptied,
     local_values,
     may_be_array,
     property_value,
-    unread,
 )
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.reading.unread import emptied, unread
 from nnx_migrate.rewrite.classes.setup.changing_objects import check_objects
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class PlainAttributes:
                 properties[one.name] = value
                 gone.add(id(one.statement))
         body = self.method.body
-        gone = emptied(body, unread(self.project, scope, body, gone))
+        lost = {id(node) for one in statements(body) if id(one) in gone for node in walk(one)}
+        gone = emptied(self.project, scope, body, gone | unread(self.project, scope, body, lost))
         for statement in statements(self.method.body):
             if id(statement) in gone:
                 edits[id(statement)] = GONE

@@ -1,0 +1,119 @@
+"""Local names of a compact method that only constructors read, which ``__init__`` calls now.
+
+``hidden = 4 * self.width`` in front of ``nn.Dense(hidden)(x)`` moves there with the constructor.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from nnx_migrate.rewrite.classes.compact.survey import Survey
+from nnx_migrate.rewrite.classes.reading.attributes import statements
+from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Exit, Loop, Step
+from nnx_migrate.rewrite.classes.reading.unread import emptied, unread
+from nnx_migrate.source.names import dotted
+from nnx_migrate.source.walking import each, walk
+
+_BLOCKS = ("body", "orelse", "finalbody")
+_LOOKS = frozenset({("locals",), ("vars",), ("eval",), ("exec",), ("dir",)})
+
+
+def spent_locals(survey: Survey, kept: Sequence[Step]) -> set[int]:
+    """Ids of the statements that the call does without: assignments, and ``if`` of nothing else.
+
+    Args:
+      kept: the steps of ``__init__``; what it raises the call does not.
+    """
+    method, body = survey.method, survey.method.method.body
+    if any(dotted(one.func) in _LOOKS for one in each(method.method, ast.Call)):
+        return set()
+    read_otherwise = (one for one in each(method.method, ast.Name) if id(one) in method.common)
+    lost, staying = {*_lost(survey), *map(id, read_otherwise)}, set[int]()
+    raised = {id(one): one for one in _nodes(kept) if isinstance(one, ast.Raise)}
+    while True:
+        inside = {id(part) for one in raised.values() for part in walk(one)}
+        gone = unread(method.project, method.scope, body, lost | inside, staying)
+        gone = emptied(method.project, method.scope, body, gone | raised.keys())
+        bare, tests = {*_bare(body, gone)}, {*_tests(body, gone)}
+        below = _below(body, gone)
+        if bare <= staying and tests <= lost and raised.keys() <= below:
+            return gone
+        if bare <= staying:
+            lost |= tests
+        staying |= bare
+        raised = {key: one for key, one in raised.items() if key in below}
+
+
+def _bare(body: list[ast.stmt], gone: Collection[int]) -> Iterator[int]:
+    """Ids of what stands in blocks that would be left with nothing."""
+    blocks = [body]
+    for one in statements(body):
+        if id(one) not in gone:
+            blocks += [block for name in _BLOCKS if (block := getattr(one, name, None))]
+            parts = (*getattr(one, "handlers", []), *getattr(one, "cases", []))
+            blocks += [part.body for part in parts]
+    for block in blocks:
+        if all(id(one) in gone for one in block):
+            yield from (id(part) for one in block for part in walk(one))
+
+
+def _tests(body: list[ast.stmt], gone: Collection[int]) -> Iterator[int]:
+    """Ids of the nodes of conditions that go."""
+    for one in statements(body):
+        if isinstance(one, ast.If) and id(one) in gone:
+            yield from map(id, walk(one.test))
+
+
+def _lost(survey: Survey) -> Iterator[int]:
+    """Ids of the nodes of constructor calls, but for what the call goes on to need of them."""
+    moves = survey.moves
+    for key, name in survey.names.items():
+        call = survey.items[key].call
+        needed = {*moves.values, *moves.late_values}
+        needed |= {id(one.value) for one in call.keywords if one.arg == "name"}
+        needed |= {id(name.counted)} if isinstance(name.counted, ast.expr) else set()
+        needed |= {id(name.explicit)} if name.explicit is not None else set()
+        yield from _without(call, needed)
+
+
+def _without(node: ast.AST, needed: Collection[int]) -> Iterator[int]:
+    """The node and those below it, but for the needed ones and what is below these."""
+    if id(node) not in needed:
+        yield id(node)
+        for child in ast.iter_child_nodes(node):
+            yield from _without(child, needed)
+
+
+def moved_statements(survey: Survey, kept: Sequence[Step], gone: Collection[int]) -> frozenset[int]:
+    """Those of the statements that ``__init__`` has now, with their comments.
+
+    What an ``if`` holds leaves its comments with it where ``__init__`` has not all of it.
+    """
+    body = survey.method.method.body
+    there = {*map(id, _nodes(kept))}
+    whole = {id(one): one for one in _ifs(body) if id(one) in gone}
+    moved = {key for key, one in whole.items() if _below([one], whole) <= there | whole.keys()}
+    return frozenset((there & {*gone}) - _below(body, gone)) | moved
+
+
+def _ifs(body: list[ast.stmt]) -> Iterator[ast.If]:
+    return (one for one in statements(body) if isinstance(one, ast.If))
+
+
+def _below(body: list[ast.stmt], ifs: Collection[int]) -> set[int]:
+    """Ids of the statements in those of the ``if`` statements."""
+    blocks = (one.body + one.orelse for one in _ifs(body) if id(one) in ifs)
+    return {id(part) for block in blocks for part in statements(block)}
+
+
+def _nodes(steps: Sequence[Step]) -> Iterator[ast.AST]:
+    """The assignments and exits among the steps."""
+    for step in steps:
+        match step:
+            case Bind(node=node) | Exit(node=node):
+                yield node
+            case Branch(body=body, orelse=orelse):
+                yield from _nodes((*body, *orelse))
+            case Loop(body=body):
+                yield from _nodes(body)

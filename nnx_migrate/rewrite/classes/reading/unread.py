@@ -1,0 +1,151 @@
+"""Statements that do nothing but bind local names which nothing reads any more."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from nnx_migrate.constructs import is_layer, is_linen
+from nnx_migrate.rewrite.classes.reading.attributes import statements
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import each, walk
+
+_PURE = (
+    *("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.", "math."),
+    "functools.partial",
+)
+_BUILTINS = frozenset(
+    (
+        *("abs", "bool", "dict", "float", "getattr", "hasattr", "int", "isinstance", "len", "list"),
+        *("max", "min", "range", "round", "sorted", "str", "sum", "tuple"),
+    )
+)
+
+
+def unread(
+    project: Project,
+    scope: Scope,
+    body: list[ast.stmt],
+    lost: Collection[int],
+    staying: Collection[int] = (),
+) -> set[int]:
+    """The assignments to local names that only the ``lost`` nodes read: ``half = self.dim // 2``.
+
+    Args:
+      staying: statements that are none of them.
+    """
+    nodes = [node for one in body for node in walk(one)]
+    read = {name for node in nodes if id(node) in lost for name in _needed(node)}
+    known, numbers = {*lost, *staying}, _numbers(nodes)
+    found = {
+        id(one): one
+        for one in statements(body)
+        if id(one) not in known and _binds_only(project, scope, one, numbers)
+    }
+    while True:
+        found = _read_by(found, read)
+        gone = {id(node) for one in found.values() for node in walk(one)}
+        left = {
+            name
+            for node in nodes
+            if id(node) not in gone and id(node) not in lost
+            for name in _needed(node)
+        }
+        needed = {key for key, one in found.items() if not left.isdisjoint(_bound(one))}
+        if not needed:
+            return {*found}
+        found = {key: one for key, one in found.items() if key not in needed}
+
+
+def _read_by(found: Mapping[int, ast.stmt], read: Collection[str]) -> dict[int, ast.stmt]:
+    """Those of the assignments that bind these names, or what such assignments read."""
+    result: dict[int, ast.stmt] = {}
+    read = {*read}
+    while True:
+        more = {
+            key: one
+            for key, one in found.items()
+            if key not in result and not read.isdisjoint(_bound(one))
+        }
+        if not more:
+            return result
+        result |= more
+        read |= {name for one in more.values() for node in walk(one) for name in _needed(node)}
+
+
+def emptied(project: Project, scope: Scope, body: list[ast.stmt], gone: set[int]) -> set[int]:
+    """``gone`` and the ``if`` statements that are left with nothing to do."""
+    result = set(gone)
+    for statement in reversed(list(statements(body))):
+        if isinstance(statement, ast.If) and is_pure(project, scope, statement.test):
+            parts = (*statement.body, *statement.orelse)
+            if all(id(one) in result for one in parts):
+                result.add(id(statement))
+    return result
+
+
+def _needed(node: ast.AST) -> Iterator[str]:
+    """A name that must be bound for a node."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Load() | ast.Del()):
+            yield name
+        case ast.AugAssign(target=ast.Name(id=name)):
+            yield name
+
+
+def _numbers(nodes: Sequence[ast.AST]) -> set[str]:
+    """Names that hold what is computed: ``width *= 2`` changes no list that others have, too."""
+    stored = [
+        one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
+    ]
+    computed: list[str] = []
+    for one in nodes:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() | ast.BinOp()):
+                computed.append(name)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                computed.append(name)
+    return {name for name in computed if stored.count(name) == computed.count(name)}
+
+
+def _binds_only(
+    project: Project, scope: Scope, statement: ast.stmt, numbers: Collection[str]
+) -> bool:
+    """Whether a statement does nothing but bind names to computed values."""
+    match statement:
+        case ast.AugAssign(target=ast.Name(id=name), value=value):
+            return name in numbers and is_pure(project, scope, value)
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            return bool(_bound(statement)) and is_pure(project, scope, value)
+    return False
+
+
+def _bound(statement: ast.stmt) -> list[str]:
+    """The names that an assignment binds; none where it does more."""
+    match statement:
+        case ast.Assign(targets=targets):
+            pass
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            targets = [target]
+        case _:
+            return []
+    parts = [
+        part for one in targets for part in (one.elts if isinstance(one, ast.Tuple) else [one])
+    ]
+    names = [one.id for one in parts if isinstance(one, ast.Name)]
+    return names if len(names) == len(parts) else []
+
+
+def is_pure(project: Project, scope: Scope, value: ast.expr) -> bool:
+    """Whether to compute a value changes nothing else."""
+    if any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield) for one in walk(value)):
+        return False
+    return all(_is_known(project, scope, one.func) for one in each(value, ast.Call))
+
+
+def _is_known(project: Project, scope: Scope, function: ast.expr) -> bool:
+    symbol = project.resolve(function, scope)
+    if symbol is None:
+        name = function.id if isinstance(function, ast.Name) else ""
+        return name in _BUILTINS and scope.lookup(name) is None
+    return symbol.startswith(_PURE) or (is_linen(symbol) and not is_layer(symbol))
