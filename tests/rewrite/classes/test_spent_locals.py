@@ -14,6 +14,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import linen as nn
 
 
@@ -117,6 +118,10 @@ STAYS = {
     "the condition does more": (
         "if [True].pop():\n    size = 3\nelse:\n    size = 4\nreturn nn.Dense(size)(x)"
     ),
+    "it is the module's of all": "global size\nsize = 3\nreturn nn.Dense(size)(x)",
+    "it draws from one state of all": (
+        "size = int(np.random.rand()) + 3\nreturn nn.Dense(size)(x)"
+    ),
     "names are looked at": "size = 3\nknown = len(locals())\nreturn nn.Dense(size)(x) * (known > 1)",
 }
 
@@ -137,3 +142,48 @@ def test_comments_go_with_their_statement() -> None:
     assert [
         one for one in ("# the size", "# three", "# kinds", "# big", "# small") if one not in init
     ] == []
+
+
+FLAGS = """\
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+
+class Block(nn.Module):
+    norm: Any
+
+    @nn.compact
+    def __call__(self, x):
+        return self.norm()(nn.Dense(3)(x))
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=False):
+        off = not train
+        rate = 0.5
+        norm = partial(nn.BatchNorm, use_running_average=off)
+        x = nn.BatchNorm(use_running_average=off, momentum=rate)(norm()(nn.Dense(3)(x)))
+        return nn.Dropout(rate, deterministic=off)(Block(norm)(x))
+
+
+def main():
+    x = jnp.arange(8.0).reshape(2, 4)
+    rngs = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
+    variables = Net().init(rngs, x)
+    for train in (False, True):
+        print(Net().apply(variables, x, train, rngs=rngs, mutable=["batch_stats"]))
+"""
+
+
+def test_a_flag_that_moves_to_where_a_layer_is_called_stays_bound_there() -> None:
+    assert printed_alike(FLAGS) == {"m.Block": "explicit", "m.Net": "explicit"}
+    text = texts(rewrite_in_form({"m.py": FLAGS}, "auto"), {"m.py": FLAGS})["m.py"]
+    call = text[text.index("    def __call__(self, x, train=False):") : text.index("def main")]
+    assert "        off = not train\n" in call
+    assert "partial" not in call
+    assert "rate" not in call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.constructs import layer_of
@@ -19,6 +19,7 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.sizes.result import SiteKind
+from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.modules import Parents
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
@@ -75,7 +76,7 @@ def moves_of(
         if late:
             moves.late[id(item.call)] = late
             moves.values |= {id(value) for value in late.values()}
-    everything = frozenset(_parameters(method))
+    everything = _of_the_call(method)
     for node in walk(method):
         if isinstance(node, ast.Call) and _is_partial(project, scope, node):
             symbol = project.resolve(node.args[0], scope)
@@ -117,6 +118,21 @@ def _movable(
         return ()
     told = {one.argument for one in context.new_arguments.get(cls.name, ()) if one.fact}
     return call_fields(project, cls) - told
+
+
+def _of_the_call(method: ast.FunctionDef) -> frozenset[str]:
+    """The parameters of a method, and the local names that may hang on them: ``off = not train``."""
+    names, pairs = frozenset(_parameters(method)), [*bindings_below(method)]
+    while True:
+        read = (target for target, value in pairs if names & {*_names_in(value)})
+        wider = names.union(name for target in read for name in changed_names(target))
+        if wider == names:
+            return names
+        names = wider
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    return (one.id for one in each(node, ast.Name))
 
 
 def _parameters(method: ast.FunctionDef) -> list[str]:

@@ -30,10 +30,11 @@ def spent_locals(survey: Survey, kept: Sequence[Step]) -> set[int]:
         return set()
     read_otherwise = (one for one in each(method.method, ast.Name) if id(one) in method.common)
     lost, staying = {*_lost(survey), *map(id, read_otherwise)}, set[int]()
+    moving = {*_moving(survey)}
     raised = {id(one): one for one in _nodes(kept) if isinstance(one, ast.Raise)}
     while True:
         inside = {id(part) for one in raised.values() for part in walk(one)}
-        gone = unread(method.project, method.scope, body, lost | inside, staying)
+        gone = unread(method.project, method.scope, body, lost | inside, staying, moving)
         gone = emptied(method.project, method.scope, body, gone | raised.keys())
         bare, tests = {*_bare(body, gone)}, {*_tests(body, gone)}
         below = _below(body, gone)
@@ -63,6 +64,14 @@ def _tests(body: list[ast.stmt], gone: Collection[int]) -> Iterator[int]:
     for one in statements(body):
         if isinstance(one, ast.If) and id(one) in gone:
             yield from map(id, walk(one.test))
+
+
+def _moving(survey: Survey) -> Iterator[int]:
+    """Ids of the nodes of values that move from where a layer is built to where it is called."""
+    values = {*survey.moves.values, *survey.moves.late_values}
+    for one in walk(survey.method.method):
+        if id(one) in values:
+            yield from map(id, walk(one))
 
 
 def _lost(survey: Survey) -> Iterator[int]:

@@ -28,11 +28,13 @@ def unread(
     body: list[ast.stmt],
     lost: Collection[int],
     staying: Collection[int] = (),
+    moving: Collection[int] = (),
 ) -> set[int]:
     """The assignments to local names that only the ``lost`` nodes read: ``half = self.dim // 2``.
 
     Args:
       staying: statements that are none of them.
+      moving: nodes that are read elsewhere when the statement they stand in has gone.
     """
     nodes = [node for one in body for node in walk(one)]
     read = {name for node in nodes if id(node) in lost for name in _needed(node)}
@@ -48,7 +50,7 @@ def unread(
         left = {
             name
             for node in nodes
-            if id(node) not in gone and id(node) not in lost
+            if id(node) in moving or (id(node) not in gone and id(node) not in lost)
             for name in _needed(node)
         }
         needed = {key for key, one in found.items() if not left.isdisjoint(_bound(one))}
@@ -91,6 +93,8 @@ def _needed(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.AugAssign(target=ast.Name(id=name)):
             yield name
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from names
 
 
 def _numbers(nodes: Sequence[ast.AST]) -> set[str]:
@@ -148,4 +152,6 @@ def _is_known(project: Project, scope: Scope, function: ast.expr) -> bool:
     if symbol is None:
         name = function.id if isinstance(function, ast.Name) else ""
         return name in _BUILTINS and scope.lookup(name) is None
+    if symbol.startswith("numpy.random."):  # one state for all
+        return False
     return symbol.startswith(_PURE) or (is_linen(symbol) and not is_layer(symbol))
