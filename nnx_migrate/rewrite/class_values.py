@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, evaluated, walk
 
 _LIFTS = frozenset(
     f"flax.linen.{one}" for one in ("checkpoint", "partitioning.remat", "remat", "scan", "vmap")
@@ -43,7 +43,7 @@ def class_values(project: Project, cls: ClassInfo) -> Iterator[tuple[str, ClassV
     for method in cls.methods.values():
         scope = cls.scope.enter(method)
         called = {id(one.func) for one in each(method, ast.Call)}
-        for node in walk(method):
+        for node in evaluated(method):
             if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
                 symbol = project.resolve(node, scope)
                 if symbol in project.linen:

@@ -17,7 +17,7 @@ from nnx_migrate.sizes.mentions import mentions_of
 from nnx_migrate.sizes.return_values import (
     is_extensible,
     is_named,
-    leaves_placement,
+    is_placed_by_caller,
     returned_modules,
 )
 from nnx_migrate.source.classes import ClassInfo
@@ -71,7 +71,7 @@ def built_classes(project: Project, symbol: str | None) -> list[ClassInfo]:
 def _function(project: Project, module: Module, node: ast.FunctionDef) -> FactoryFunction | None:
     calls = returned_modules(project, Scope(module), node, named=True)
     named = is_named(node, [call for call, _ in calls])
-    if not calls or not leaves_placement(node, named=named):
+    if not calls or not is_placed_by_caller(node, named=named):
         return None
     symbol = f"{module.name}.{node.name}"
     every = [*mentions_of(project, symbol)]

@@ -68,8 +68,8 @@ def is_extensible(node: ast.FunctionDef) -> bool:
     return used.isdisjoint(_ADDED) and bool(spec.args or spec.kwonlyargs or spec.vararg)
 
 
-def leaves_placement(node: ast.FunctionDef, *, named: bool) -> bool:
-    """Whether a function decides nothing by a name or parent that it is given."""
+def is_placed_by_caller(node: ast.FunctionDef, *, named: bool) -> bool:
+    """Whether a function itself does nothing with a name or parent that it is given."""
     return _names_of(node).isdisjoint({"parent"} if named else _PLACEMENT)
 
 

@@ -6,7 +6,7 @@ Trees are not changed once they are walked: what stands for other code is a tree
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import UnionType
 from typing import Any, TypeVar, overload
@@ -80,3 +80,12 @@ def _each(tree: ast.AST, kind: Any) -> Sequence[Any]:
 
 
 _each_once = lru_cache(maxsize=1 << 16)(_each)
+
+
+def evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and all below it that runs with it: not annotations."""
+    yield node
+    types = (getattr(node, "annotation", None), getattr(node, "returns", None))
+    for child in children(node):
+        if not any(child is one for one in types):
+            yield from evaluated(child)

@@ -12,7 +12,7 @@ from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, evaluated, walk
 
 
 def read_by(
@@ -99,17 +99,8 @@ def _names(texts: Mapping[str, str], cls: ClassInfo) -> set[str] | None:
     text = texts.get(cls.module.path)
     if text is None:
         return None
-    return {name for node in named_classes(text, cls) for name in _evaluated(node)}
-
-
-def _evaluated(node: ast.AST) -> Iterator[str]:
-    """The names in a node, but those in annotations: a value is not used by the type it has."""
-    if isinstance(node, ast.Name):
-        yield node.id
-    types = (getattr(node, "annotation", None), getattr(node, "returns", None))
-    for child in ast.iter_child_nodes(node):
-        if not any(child is one for one in types):
-            yield from _evaluated(child)
+    nodes = (one for node in named_classes(text, cls) for one in evaluated(node))
+    return {one.id for one in nodes if isinstance(one, ast.Name)}
 
 
 def named_classes(text: str, cls: ClassInfo) -> list[ast.ClassDef]:

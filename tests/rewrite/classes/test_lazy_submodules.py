@@ -113,6 +113,10 @@ HELD = {
     "a partial of its class": COMPACT.format(
         "leaf = functools.partial(Leaf, act=nn.relu)\n        return leaf(3)(leaf(4)(x))"
     ),
+    "its class is an annotation": SETUP.format(
+        "leaf: Leaf = Leaf(3)\n        self.leaf = leaf",
+        "return self.run(self.leaf(x))\n\n    def run(self, x: Leaf | jax.Array) -> Leaf:\n        return x",
+    ),
     "given what it gives": SETUP.format(
         "self.leaf = Leaf(4)", "return self.leaf(self.leaf.inner(x))"
     ),
