@@ -26,12 +26,14 @@ class ClassValue:
     """A name of a class that is not called by itself.
 
     Attributes:
-      node: the name.
+      symbol: the class.
+      node: its name.
       wholes: what is made of it, ``nn.remat(Block)``.
       partials: those of them that give it fields.
       calls: the calls of that, which build.
     """
 
+    symbol: str
     node: ast.expr
     wholes: tuple[ast.expr, ...]
     partials: tuple[ast.Call, ...]
@@ -55,8 +57,8 @@ def class_value(
 ) -> ClassValue | None:
     """What becomes of the name of a class in a function; None where that is not seen."""
     parents = module.parents
-    function = parents.function(node)
-    if function is None:
+    function, built = parents.function(node), project.resolve(node, scope)
+    if function is None or built is None:
         return None
     wholes: dict[int, ast.expr] = {}
     partials: list[ast.Call] = []
@@ -87,7 +89,7 @@ def class_value(
                 names.add(name)
             case _:
                 return None
-    return ClassValue(node, tuple(wholes.values()), tuple(partials), tuple(calls))
+    return ClassValue(built, node, tuple(wholes.values()), tuple(partials), tuple(calls))
 
 
 def _loads(function: FunctionNode, name: str) -> list[ast.expr] | None:

@@ -118,6 +118,7 @@ class Conversions:
             converted=_Names(asking("converted")),
             factories=_Names(asking("factories")),
             lazy=_Names(asking("lazy")),
+            lifted=_Names(asking("lifted")),
             new_arguments=_Arguments(asking("new_arguments")),
             late_fields=asking("late_fields"),
             makes_late=asking("makes_late"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from nnx_migrate.model import SizeArgument
@@ -80,13 +80,14 @@ def decide(
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
     pending -= _join_cuts(project, decisions, links, pending)
     released: dict[str, FactoryFunction] = {}
+    lifted: frozenset[str] = frozenset()
     while True:
         lazy = project.linen.keys() - pending - kept - outside
         fixed = (one for one in functions if not becomes_nnx(one, sizes, pending))
         staying = {**released, **{one.symbol: one for one in fixed}}
-        own = without_lazy_submodules(sizes, lazy, staying.values())
+        own = without_lazy_submodules(sizes, lazy, staying.values(), lifted)
         decisions.sizes, decisions.lazy_factories = own, staying
-        context = _context(own, pending, frozenset(lazy | staying.keys()))
+        context = replace(_context(own, pending, frozenset(lazy | staying.keys())), lifted=lifted)
         refused = _convert(project, own, context, pending, decisions, memory)
         left = dict(unreached(project, own, pending - refused))
         decisions.refused.update(left)
@@ -95,12 +96,15 @@ def decide(
         stuck = _helpless(decisions.refused, refused)
         fresh = {one.symbol: one for one in active if not one.users.isdisjoint(stuck)}
         released |= fresh  # a user may do with what they build lazily
-        users = frozenset(name for one in fresh.values() for name in one.users)
-        for name in _hasty(links, refused) | (stuck & users):
+        again = stuck & frozenset(name for one in fresh.values() for name in one.users)
+        holders = _holders(decisions, links, stuck) - lifted
+        lifted |= holders
+        again |= {name for name in stuck if not holders.isdisjoint(links.holds[name])}
+        for name in _hasty(links, refused) | again:
             del decisions.refused[name]
             refused -= {name}
         gone = refused | _join_cuts(project, decisions, links, pending - refused)
-        if not gone and not fresh:
+        if not gone and not fresh and not holders:
             decisions.factories = tuple(active)
             return decisions
         pending -= gone
@@ -109,6 +113,14 @@ def decide(
 def _helpless(refusals: Mapping[str, ClassRefusal], refused: frozenset[str]) -> frozenset[str]:
     """Those of the refused classes that no further argument would help."""
     return frozenset(name for name in refused if refusals[name].wants == Wants())
+
+
+def _holders(decisions: Decisions, links: Links, stuck: frozenset[str]) -> frozenset[str]:
+    """Explicit classes with lazy submodules that some of the refused classes have as values."""
+    values = {value for name in stuck for value in links.holds[name]}
+    return frozenset(
+        name for name, one in decisions.converted.items() if one.holds_lazy and name in values
+    )
 
 
 def _hasty(links: Links, refused: frozenset[str]) -> frozenset[str]:

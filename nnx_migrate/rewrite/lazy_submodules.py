@@ -15,17 +15,24 @@ def without_lazy_submodules(
     sizes: Mapping[str, ClassSizes],
     lazy: Collection[str],
     factories: Iterable[FactoryFunction] = (),
+    lifted: Collection[str] = (),
 ) -> dict[str, ClassSizes]:
     """The sizes of classes some of whose submodules are of ``lazy`` classes: those take theirs in the call.
 
-    So is what ``factories`` build, that stay as they are. A size argument that nothing else needs is gone,
+    So do what ``factories`` build, that stay as they are, and what is built through values of ``lifted``
+    classes. A size argument that nothing else needs is gone,
     also from where the class is built. What nobody knows of the sizes of lazy submodules is no problem.
     """
     factories = tuple(factories)
     uses = {key: one.symbol for one in factories for key in one.uses}
     inside = {id(call) for one in factories for call, _ in one.calls}
-    lazy = {*lazy, *uses.values()}
-    found = {name: _without(_by_factories(one, uses), lazy, inside) for name, one in sizes.items()}
+    by_kind = {
+        SiteKind.CLASS: {*lazy, *uses.values()},
+        SiteKind.FACTORY: {*lazy, *uses.values(), *lifted},
+    }
+    found = {
+        name: _without(_by_factories(one, uses), by_kind, inside) for name, one in sizes.items()
+    }
     changed = {name for name in found if found[name] is not sizes[name]}
     while changed:  # an argument that a class does without its builders may do without, too
         before = found
@@ -42,11 +49,13 @@ def _by_factories(sizes: ClassSizes, uses: Mapping[int, str]) -> ClassSizes:
     return replace(sizes, sites={**sizes.sites, **theirs}) if theirs else sizes
 
 
-def _without(sizes: ClassSizes, lazy: Collection[str], inside: Collection[int]) -> ClassSizes:
+def _without(
+    sizes: ClassSizes, lazy: Mapping[SiteKind, Collection[str]], inside: Collection[int]
+) -> ClassSizes:
     theirs = {
         key: replace(site, sizes={}, only_with=frozenset(), takes_some=False)
         for key, site in sizes.sites.items()
-        if site.kind in (SiteKind.CLASS, SiteKind.FACTORY) and site.symbol in lazy
+        if site.symbol in lazy.get(site.kind, ())
     }
     if not theirs:
         return sizes

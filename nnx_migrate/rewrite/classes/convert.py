@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, tree_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, TAKEN, without_keyword
 from nnx_migrate.model import ClassMap, Confidence
-from nnx_migrate.rewrite.class_values import class_values
+from nnx_migrate.rewrite.class_values import ClassValue, class_values
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
@@ -170,8 +171,10 @@ class _Conversion:
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
-        staying = self._lazy_values()
+        values = self._lazy_values()
+        staying = [node for one in values for whole in one.wholes for node in walk(whole)]
         handled |= self.helpers.builds | {*map(id, staying)}
+        common |= self._lazy_forms(values)
         common |= name_edits(
             self.project,
             self.cls,
@@ -201,16 +204,17 @@ class _Conversion:
         edits = self._edits(common, constructor, reads)
         return self._finish(edits, constructor, reads, staying)
 
-    def _lazy_values(self) -> list[ast.AST]:
-        """The nodes of what is made of lazy classes, which stays as it is: ``nn.remat(Block)``."""
+    def _lazy_values(self) -> list[ClassValue]:
+        """What is made of lazy classes, which stays as it is: ``nn.remat(Block)``."""
         values = class_values(self.project, self.cls) if self.holds_lazy else ()
-        return [
-            node
-            for symbol, value in values
-            if value is not None and symbol in self.context.lazy
-            for whole in value.wholes
-            for node in walk(whole)
-        ]
+        is_lazy = self.context.is_lazy_value
+        return [one for symbol, one in values if one is not None and is_lazy(symbol)]
+
+    def _lazy_forms(self, values: Sequence[ClassValue]) -> Edits:
+        """``lazy(Block)`` where ``Block`` is explicit."""
+        explicit = [one.node for one in values if one.symbol not in self.context.lazy]
+        self.remarks.imports |= {"lazy"} if explicit else set()
+        return {id(node): functools.partial(_lazy_form, node) for node in explicit}
 
     def _check_told(self, *, can_help: bool) -> None:
         """Refuse what the constructor cannot tell; what it may be told is asked for first of all."""
@@ -483,3 +487,8 @@ class _Conversion:
             if method is not None:
                 local |= local_names(method, held)
         return shared_paths(self.project, self.cls, held, local)
+
+
+def _lazy_form(node: ast.expr, renderer: Renderer) -> Expression:
+    made: Expression = call("lazy", renderer.inner(node))
+    return made

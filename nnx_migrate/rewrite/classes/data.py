@@ -25,6 +25,8 @@ class ConversionContext:
         width is asked at run time, so they get an ``out_features`` attribute.
       lazy: qualified names of the classes that become lazy. What is in neither set stays Linen, and no
         converted class builds it.
+      lifted: qualified names of those converted classes that hold lazy submodules and that another one
+        lifts or makes a partial of: what it builds so is lazy (``nn.remat(lazy(Block))``).
       late_fields: fields of a converted class that may be set anew for every call.
       makes_late: whether every call of a converted class makes a variable that only it can make.
       holds_lazy: whether a converted class holds lazy submodules, itself or in others.
@@ -35,10 +37,15 @@ class ConversionContext:
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: AbstractSet[str] = frozenset()
     lazy: AbstractSet[str] = frozenset()
+    lifted: AbstractSet[str] = frozenset()
     late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
     makes_late: Callable[[str], bool] = lambda _: False
     holds_lazy: Callable[[str], bool] = lambda _: False
     scope_function: Callable[[str], ConvertedFunction | ClassRefusal | None] = lambda _: None
+
+    def is_lazy_value(self, symbol: str | None) -> bool:
+        """Whether what is built through a value of that class is lazy."""
+        return symbol is not None and (symbol in self.lazy or symbol in self.lifted)
 
     def is_lazy_inside(self, symbol: str | None) -> bool:
         """Whether a submodule of that class has variables that only a call makes."""

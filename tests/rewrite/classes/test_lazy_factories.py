@@ -129,9 +129,9 @@ def test_a_class_is_lazy_where_what_the_function_builds(body: str, more: str) ->
     assert form(COMPACT.format(body), more) == "lazy"
 
 
-def test_a_class_that_lifts_a_user_is_lazy() -> None:
+def test_a_class_that_lifts_a_user_is_explicit() -> None:
     inner = "class Inner(nn.Module):\n" + "    " + COMPACT.format("return norm('layer')(x)")
-    assert form(COMPACT.format("return nn.remat(Inner)()(x)"), inner) == "lazy"
+    assert form(COMPACT.format("return nn.remat(Inner)()(x)"), inner) == "explicit"
 
 
 def test_the_function_and_its_calls_stay_as_they_are() -> None:

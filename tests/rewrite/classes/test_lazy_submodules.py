@@ -246,8 +246,28 @@ def test_a_class_that_does_more_with_it_is_lazy(body: str) -> None:
     assert form(body, MORE) == "lazy"
 
 
-def test_a_class_that_lifts_one_that_holds_a_lazy_submodule_is_lazy() -> None:
-    assert form(COMPACT.format("return nn.remat(Outer)()(x)"), OUTER) == "lazy"
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("return nn.remat(Outer)()(x)", "explicit"),
+        ("outer = Outer if self.width else nn.remat(Outer)\n        return outer()(x)", "explicit"),
+        ("return nn.Dense(2)(Outer()(functools.partial(Outer)(name='own')(x)))", "explicit"),
+        ("return {1: Outer}[1]()(x)", "lazy"),
+        ("outer = Outer if self.width else nn.LayerNorm\n        return outer()(x)", "lazy"),
+    ],
+)
+def test_an_explicit_class_that_holds_a_lazy_submodule_is_lifted_in_its_lazy_form(
+    body: str, wanted: str
+) -> None:
+    assert form(COMPACT.format(body), OUTER) == wanted
+
+
+def test_only_values_of_such_a_class_are_lazy() -> None:
+    body = COMPACT.format("return Outer()(nn.remat(Outer)()(x))")
+    files = {"m.py": PROGRAM.format(body=body, more=OUTER)}
+    text = texts(rewrite_in_form(files, "auto"), files)["m.py"]
+    assert "self.CheckpointOuter_0 = nn.remat(lazy(Outer))()\n" in text
+    assert "self.Outer_0 = Outer(" in text
 
 
 def test_a_class_whose_base_holds_a_lazy_submodule_is_lazy() -> None:

@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
+from nnx_migrate.rewrite.classes.writing.construct import is_lazy_site
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.sizes.factories import built_classes, factory_functions
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
@@ -49,10 +50,10 @@ def check_lazy_submodules(
     bases = [one.name for one in cls.mro[1:] if one.name in project.linen]
     if any(map(context.holds_lazy, bases)):
         raise _refused(cls.node, "its base holds submodules that are lazy")
-    lazy = {key for key, one in sizes.sites.items() if (one.symbol or "") in context.lazy}
+    lazy = {key for key, one in sizes.sites.items() if is_lazy_site(one, context)}
     inside = {key for key, one in sizes.sites.items() if context.is_lazy_inside(one.symbol)}
     for name in sorted(_held_classes(project, cls, sizes)):
-        if context.holds_lazy(name):
+        if context.holds_lazy(name) and name not in context.lifted:
             raise _refused(cls.node, f"it has {name}, which holds lazy submodules, as a value")
     partials = [*_lazy_partials(project, cls, sizes, context)]
     if not inside:
@@ -118,11 +119,11 @@ def _lazy_partials(
       Refused: a lazy class goes elsewhere as a value, or a call of it may build something else.
     """
     for symbol, value in class_values(project, cls):
-        if symbol not in context.lazy:
+        if not context.is_lazy_value(symbol):
             continue
         calls = value.calls if value is not None else ()
         sites = [sizes.sites.get(id(call)) for call in calls]
-        if value is None or any(one is None or one.symbol not in context.lazy for one in sites):
+        if value is None or any(one is None or not is_lazy_site(one, context) for one in sites):
             raise _refused(cls.node, f"it has {symbol}, which is lazy, as a value")
         yield from value.partials
 

@@ -125,7 +125,7 @@ class Builder:
     def site(self, site: Site, renderer: Renderer) -> Expression:
         """The constructor expression of a submodule."""
         call = self._plain(site.call)
-        if site.symbol in self.context.lazy:
+        if is_lazy_site(site, self.context):
             return same_call(renderer.render(call.func), call, renderer, [])
         if site.kind is SiteKind.LAYER:
             found = convert_call(
@@ -187,6 +187,12 @@ class Builder:
         plain = copy.copy(call)
         plain.args, plain.keywords = arguments, kept
         return plain
+
+
+def is_lazy_site(site: Site, context: ConversionContext) -> bool:
+    """Whether what a constructor call builds takes its sizes in its first call."""
+    is_value = site.kind is SiteKind.FACTORY
+    return context.is_lazy_value(site.symbol) if is_value else site.symbol in context.lazy
 
 
 _NAME = re.compile(rf"\b{SCOPE_NAME}\b")
