@@ -20,7 +20,7 @@ from nnx_migrate.edit.statements import (
     skip,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.walking import loaded_names
+from nnx_migrate.edit.walking import loaded_names, names_in
 from nnx_migrate.rewrite.new_imports import in_order, joined
 from nnx_migrate.source.names import Import, canonical, relative_target
 from nnx_migrate.source.project import Module, Project
@@ -92,6 +92,8 @@ class _Settling:
         """The module with ``new`` in the place of the first import that goes, or where they fit."""
         made = [self._line(one) for one in module.body]
         home = next((i for i, one in enumerate(made) if one is not None and not one), None)
+        if home is not None and home > _first_use(module, new):
+            home = None
         if new and home is not None:
             made[home] = placed_at(module.body[home], new)
         body, left = rewritten_block(zip(map(self._inside, module.body), made, strict=True))
@@ -200,10 +202,21 @@ def _statements(needed: Sequence[NewImport]) -> Iterator[Any]:
             yield import_from(one.module, names.pop(one.module))
 
 
+def _first_use(module: cst.Module, new: Sequence[Any]) -> int:
+    """The index of the first statement that reads what new imports bind: it may run with the module."""
+    bound = {
+        _bound(alias) or code_of(alias.name).partition(".")[0]
+        for one in new
+        for alias in _aliases(one.body[0])
+    }
+    uses = (i for i, one in enumerate(module.body) if not bound.isdisjoint(names_in(one)))
+    return next(uses, len(module.body))
+
+
 def _inserted(module: cst.Module, new: Sequence[Any]) -> cst.Module:
-    """New imports behind the first that mentions flax, the last import, or the docstring."""
+    """New imports behind the first that mentions flax, the last above their use, or the docstring."""
     at = 0
-    for index, statement in enumerate(module.body):
+    for index, statement in enumerate(module.body[: _first_use(module, new)]):
         for small in getattr(statement, "body", ()) if _is_line(statement) else ():
             if isinstance(small, cst.Import | cst.ImportFrom):
                 at = index + 1

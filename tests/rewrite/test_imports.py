@@ -8,7 +8,17 @@ import libcst as cst
 import pytest
 
 from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
-from tests.rewrite.projects import caller, dense, imports_of, only, outcomes, rewrite
+from tests.rewrite.projects import (
+    LINEN,
+    caller,
+    dense,
+    imports_of,
+    only,
+    outcomes,
+    rewrite,
+    rewrite_in_form,
+    texts,
+)
 
 NNX = "from flax import nnx"
 
@@ -225,3 +235,27 @@ def test_a_shadowed_name_is_no_linen() -> None:
     assert result.classes == ()
     assert result.references.total == 0
     assert only(result) is None
+
+
+LATE = """\
+from package.models import Net as _net
+
+OLD = {"Net": _net}
+
+from package.other import run as _run
+
+__getattr__ = _run(OLD)
+"""
+
+
+def test_a_new_import_stands_above_what_reads_it() -> None:
+    files = {
+        "package/__init__.py": "",
+        "package/old.py": LATE,
+        "package/other.py": "def run(table):\n    return table.get\n",
+        "package/models.py": LINEN + dense("Net"),
+    }
+    result = rewrite_in_form(files, "auto")
+    text = texts(result, files)["package/old.py"]
+    assert text.index("from nnx_migrate.linen import lazy") < text.index("lazy(_net)")
+    assert text.startswith("from package.models import Net as _net\n")
