@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import FunctionNode
+from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, evaluated, walk
 
-_LIFTS = frozenset(
-    f"flax.linen.{one}" for one in ("checkpoint", "partitioning.remat", "remat", "scan", "vmap")
-)
+CLASS_LIFTS = frozenset(f"flax.linen.{one}" for one in ("checkpoint", "remat", "scan", "vmap"))
+_LIFTS = CLASS_LIFTS | {"flax.linen.partitioning.remat"}
 _PARTIAL = "functools.partial"
 
 
@@ -40,8 +40,13 @@ class ClassValue:
     calls: tuple[ast.Call, ...]
 
 
-def class_values(project: Project, cls: ClassInfo) -> Iterator[tuple[str, ClassValue | None]]:
+@lru_cache(maxsize=1 << 12)  # every conversion of a class asks
+def class_values(project: Project, cls: ClassInfo) -> tuple[tuple[str, ClassValue | None], ...]:
     """The Linen classes that the methods of a class have as values; None where one goes elsewhere."""
+    return tuple(_class_values(project, cls))
+
+
+def _class_values(project: Project, cls: ClassInfo) -> Iterator[tuple[str, ClassValue | None]]:
     for method in cls.methods.values():
         scope = cls.scope.enter(method)
         called = {id(one.func) for one in each(method, ast.Call)}
@@ -97,7 +102,7 @@ def _loads(function: FunctionNode, name: str) -> list[ast.expr] | None:
 
     So it is where a function inside of this one reads it, which may run at any time.
     """
-    if isinstance(function, ast.Lambda) or name in _parameters(function):
+    if isinstance(function, ast.Lambda) or name in parameter_names(function):
         return None
     stored = {
         id(one.targets[0])
@@ -117,7 +122,3 @@ def _loads(function: FunctionNode, name: str) -> list[ast.expr] | None:
     if any(not isinstance(one.ctx, ast.Load) and id(one) not in stored for one in uses):
         return None
     return [one for one in uses if isinstance(one.ctx, ast.Load)]
-
-
-def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    return {one.arg for one in each(function.args, ast.arg)}

@@ -27,10 +27,7 @@ def stuck_users(
     """Classes that call a factory function which goes on to build Linen's modules."""
     for function in functions:
         reason = unchangeable(function.module, function.node, targets)
-        for name in sorted(function.users if reason else ()):
-            text = f"{function.symbol}, which builds submodules for it, {reason}"
-            recipe = f"build the submodule in {project.linen[name].node.name} itself"
-            yield name, ClassRefusal(project.linen[name].node, text, recipe, RULE)
+        yield from _refusals(project, function, reason, "the submodule")
 
 
 def stuck_in_scope(
@@ -46,10 +43,17 @@ def stuck_in_scope(
         ]
         if reason is None and importing:
             reason = f"is imported in {importing[0]}, which is not rewritten"
-        for name in sorted(function.users if reason else ()):
-            text = f"{function.symbol}, which builds submodules for it, {reason}"
-            recipe = f"build the submodules in {project.linen[name].node.name} itself"
-            yield name, ClassRefusal(project.linen[name].node, text, recipe, RULE)
+        yield from _refusals(project, function, reason, "the submodules")
+
+
+def _refusals(
+    project: Project, function: FactoryFunction | ScopeFunction, reason: str | None, what: str
+) -> Iterator[tuple[str, ClassRefusal]]:
+    """The users of a function that has to stay as it is, where there is a reason."""
+    for name in sorted(function.users if reason else ()):
+        node = project.linen[name].node
+        text = f"{function.symbol}, which builds submodules for it, {reason}"
+        yield name, ClassRefusal(node, text, f"build {what} in {node.name} itself", RULE)
 
 
 def becomes_nnx(

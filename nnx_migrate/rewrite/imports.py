@@ -91,10 +91,11 @@ class _Settling:
     def module(self, module: cst.Module, new: Sequence[Any]) -> cst.Module:
         """The module with ``new`` in the place of the first import that goes, or where they fit."""
         made = [self._line(one) for one in module.body]
-        home = next((i for i, one in enumerate(made) if one is not None and not one), None)
+        gone = (i for i, one in enumerate(made) if one is not None and not one)
+        home = next(gone, None) if new else None
         if home is not None and home > _first_use(module, new):
             home = None
-        if new and home is not None:
+        if home is not None:
             made[home] = placed_at(module.body[home], new)
         body, left = rewritten_block(zip(map(self._inside, module.body), made, strict=True))
         if new and home is None:

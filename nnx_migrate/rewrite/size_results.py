@@ -11,7 +11,7 @@ from nnx_migrate.model import ArgumentResult, SizeArgument, SizeResult
 from nnx_migrate.rewrite.classes.writing.document import described, speaks_for_itself
 from nnx_migrate.sizes import ClassSizes, Origin, Site, SiteKind, SizeSource
 from nnx_migrate.sizes.evidence import ClassEvidence, ProjectEvidence
-from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
+from nnx_migrate.sizes.factories import FactoryFunction, factory_named
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -51,9 +51,7 @@ def _in_factory(
 
 
 def _factory(project: Project, cls: ClassInfo, called: ast.expr) -> FactoryFunction | None:
-    symbol = project.resolve(called, cls.scope)
-    every = factory_functions(project).values()
-    return next((one for one in every if one.symbol == symbol), None)
+    return factory_named(project, project.resolve(called, cls.scope))
 
 
 _Entry = tuple[Site, str, str, Origin, str]  # with the function that builds it, "" for the class

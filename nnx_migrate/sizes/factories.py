@@ -55,17 +55,16 @@ def factory_functions(project: Project) -> Mapping[int, FactoryFunction]:
     return {id(one.node): one for one in functions if one is not None}
 
 
+def factory_named(project: Project, symbol: str | None) -> FactoryFunction | None:
+    """The factory function of that name."""
+    return next((one for one in factory_functions(project).values() if one.symbol == symbol), None)
+
+
 def built_classes(project: Project, symbol: str | None) -> list[ClassInfo]:
     """The Linen classes of a project of which a class or factory function may build one."""
-    if symbol in project.linen:
-        return [project.linen[symbol]]
-    calls = (
-        call
-        for one in factory_functions(project).values()
-        if one.symbol == symbol
-        for call in one.calls
-    )
-    return [project.linen[name] for _, name in calls if name in project.linen]
+    function = factory_named(project, symbol)
+    symbols = [name for _, name in function.calls] if function is not None else [symbol]
+    return [project.linen[name] for name in symbols if name in project.linen]
 
 
 def _function(project: Project, module: Module, node: ast.FunctionDef) -> FactoryFunction | None:

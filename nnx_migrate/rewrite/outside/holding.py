@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_layer, is_linen
+from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.rewrite.classes.fields.types import items_are_called
 from nnx_migrate.sizes import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
-_CLASS_LIFTS = frozenset(f"flax.linen.{one}" for one in ("checkpoint", "remat", "scan", "vmap"))
 _BUILT = (SiteKind.FACTORY, SiteKind.FUNCTION)
 
 
@@ -148,7 +148,7 @@ def _parts(
                     if keyword.arg is None or keyword.arg in every:
                         yield from _parts(project, cls, keyword.value, every)
                 return
-            if symbol in _CLASS_LIFTS:  # its options are data
+            if symbol in CLASS_LIFTS:  # its options are data
                 named = (one.value for one in node.keywords if one.arg in (None, "target"))
                 for one in (*node.args[:1], *named):
                     yield from _parts(project, cls, one, every)

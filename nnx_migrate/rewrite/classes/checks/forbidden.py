@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.rewrite.classes.checks.conflicts import (
     check_automatic,
     check_collections,
@@ -21,7 +22,6 @@ from nnx_migrate.source.walking import each, walk
 
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
-_LIFTED = frozenset(f"flax.linen.{name}" for name in ("remat", "checkpoint", "scan", "vmap"))
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
 _TAKEN = ("rngs", "cls")  # by the constructor, by the metaclass of NNX modules
 
@@ -193,7 +193,7 @@ def check_lazy(
     Raises:
       Refused: the method is decorated with one, and makes such a variable.
     """
-    lifted = [one for one in project.decorators(cls, method) if one in _LIFTED]
+    lifted = [one for one in project.decorators(cls, method) if one in CLASS_LIFTS]
     for item in lazy.values() if lifted else ():
         raise Refused(
             item.call,

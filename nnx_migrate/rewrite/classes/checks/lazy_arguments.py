@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
@@ -14,7 +15,7 @@ from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
-_LIFTS = frozenset(f"flax.linen.{one}" for one in ("remat", "checkpoint", "scan", "vmap", "jit"))
+_LIFTS = CLASS_LIFTS | {"flax.linen.jit"}
 
 
 @dataclass

@@ -86,10 +86,13 @@ def check_lazy_submodules(
 
 def _held_classes(project: Project, cls: ClassInfo, sizes: ClassSizes) -> set[str]:
     """Classes that a class has as values, also those that factory functions give it sizes for."""
-    functions = {key: one for one in factory_functions(project).values() for key in one.uses}
-    keys = (key for key, one in sizes.sites.items() if one.kind is SiteKind.FACTORY)
-    built = (symbol for key in keys if key in functions for _, symbol in functions[key].calls)
-    return {*links_of(project).holds.get(cls.name, ()), *built}
+    keys = {key for key, one in sizes.sites.items() if one.kind is SiteKind.FACTORY}
+    functions = factory_functions(project).values() if keys else ()
+    used = (one for one in functions if not keys.isdisjoint(one.uses))
+    return {
+        *links_of(project).holds.get(cls.name, ()),
+        *(name for one in used for _, name in one.calls),
+    }
 
 
 def _refused(node: ast.AST, reason: str) -> Refused:

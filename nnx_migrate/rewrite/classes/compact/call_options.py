@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.constructs import layer_of
@@ -124,15 +124,15 @@ def _of_the_call(method: ast.FunctionDef) -> frozenset[str]:
     """The parameters of a method, and the local names that may hang on them: ``off = not train``."""
     names, pairs = frozenset(_parameters(method)), [*bindings_below(method)]
     while True:
-        read = (target for target, value in pairs if names & {*_names_in(value)})
+        read = (target for target, value in pairs if _reads(value, names))
         wider = names.union(name for target in read for name in changed_names(target))
         if wider == names:
             return names
         names = wider
 
 
-def _names_in(node: ast.AST) -> Iterator[str]:
-    return (one.id for one in each(node, ast.Name))
+def _reads(node: ast.AST, names: Collection[str]) -> bool:
+    return any(one.id in names for one in each(node, ast.Name))
 
 
 def _parameters(method: ast.FunctionDef) -> list[str]:

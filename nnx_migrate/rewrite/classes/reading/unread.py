@@ -10,10 +10,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import statements
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
-_PURE = (
-    *("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.", "math."),
-    "functools.partial",
-)
+_PURE = ("jax.", "numpy.", "math.", "functools.partial")
 _BUILTINS = frozenset(
     (
         *("abs", "bool", "dict", "float", "getattr", "hasattr", "int", "isinstance", "len", "list"),
