@@ -99,11 +99,13 @@ def _may_build(project: Project, callee: ast.expr, scope: Scope) -> bool:
 
 
 def _is_known(project: Project, call: ast.Call, scope: Scope) -> bool:
-    """Whether a call is one of a class in sight, a library or a builtin, or fills a container."""
+    """Whether a call is one of a class by its own name, a library or a builtin, or fills a container."""
     function = call.func
     symbol = project.resolve(function, scope)
     if class_named(project, function, scope) is not None:
         return True
+    if symbol in project.linen:
+        return False  # by an alias, which is edited, not the call
     if symbol is not None:
         found = project.definition(symbol)
         is_library = found is None and project.split(symbol)[0] is None

@@ -67,6 +67,8 @@ HANDED = {
         ),
         "self.many = [Mid][0](nn.Dense(2))",
     ),
+    "by a local name": ("", "H = Holder\n        self.many = H(inner=nn.Dense(2))"),
+    "by another name of it": ("H = Holder", "self.many = H(nn.Sequential([nn.Dense(2)]))"),
     "by keyword": ('H = {"a": Holder}', 'self.many = H["a"](inner=nn.Dense(2))'),
 }
 
