@@ -42,6 +42,55 @@ def test_a_variable_beside_another_name_that_is_sown_is_none() -> None:
     assert 'nnm.sow(self, "losses", "v", w[...])' in converted(SOWN.format('"losses", "v"'))
 
 
+PUT = """\
+class M(nn.Module):
+  kind: str = "a"
+  SIZE = 3
+
+  def setup(self):
+    self.dense = nn.Dense(6)
+    self.held = self.variable("cache", "held", jnp.zeros, ())
+    self.twice = 2
+
+  def __call__(self, x):
+    {put}
+    return self.step(self.dense(x)) * self.twice
+
+  def step(self, x):
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("put", "name"),
+    [
+        ('self.put_variable("cache", "step", x)', "step"),
+        ('x = self.perturb("step", x)', "step"),
+        ('x = self.perturb("kind", x)', "kind"),
+        ('self.put_variable("cache", "SIZE", x)', "SIZE"),
+        ('x = self.perturb("twice", x)', "twice"),
+        ('x = self.perturb("held", x)', "held"),
+        ('self.put_variable(name="held", col="stats", value=x)', "held"),
+    ],
+)
+def test_a_variable_that_is_put_under_the_name_of_something_else_is_refused(
+    put: str, name: str
+) -> None:
+    assert f"{name!r} names something else as well" in refusal(PUT.format(put=put)).reason
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        'self.put_variable("cache", "held", x.sum())',
+        'x = self.perturb("x", x)',
+        'self.put_variable("cache", "other", x)',
+    ],
+)
+def test_a_variable_that_is_put_under_a_name_of_its_own_is_none(put: str) -> None:
+    assert "nnx.Module" in converted(PUT.format(put=put))
+
+
 def test_one_parameter_declared_in_two_branches_is_no_conflict() -> None:
     text = converted(
         """\

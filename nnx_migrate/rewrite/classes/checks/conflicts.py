@@ -10,8 +10,9 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.variables.presence import made_by
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, walk
@@ -98,6 +99,52 @@ def check_sown(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                 "rename one of them",
                 "names",
             )
+
+
+def check_put(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+    """Refuse variables that calls put or perturb under a name that something else of the class has.
+
+    ``self.put_variable("cache", "step", x)`` beside a method ``step``: Linen keeps both.
+
+    Raises:
+      Refused: at the call that puts it.
+    """
+    attributes = {*_attributes_of(cls)}
+    for method in cls.methods.values():
+        for call in each(method, ast.Call):
+            maker = self_call(call, receiver_of(method))
+            if maker not in ("perturb", "put_variable"):
+                continue
+            collection, name = made_by(maker, call)
+            others = [one for one in items.values() if _is_called(one, name)]
+            same = all(_is_in(one, collection) for one in others)
+            if (name in attributes and not others) or not same:
+                raise Refused(
+                    call,
+                    f"{name!r} names something else as well, and an NNX module has one attribute of a name",
+                    "rename one of them",
+                    "names",
+                )
+
+
+def _attributes_of(cls: ClassInfo) -> Iterator[str]:
+    """Names of fields and methods, and of what classes and their methods assign."""
+    for owner in cls.mro:
+        yield from (name for one in owner.node.body for name in bound_names(one))
+        for one in each(owner.node, ast.Attribute):
+            if isinstance(one.ctx, ast.Store):
+                yield one.attr
+
+
+def _is_called(item: Item, name: str | None) -> bool:
+    return isinstance(item.name, ast.Constant) and item.name.value == name
+
+
+def _is_in(item: Item, collection: str | None) -> bool:
+    """Whether an item may be a variable of a collection."""
+    if item.kind is ItemKind.VARIABLE:
+        return collection is None or item.collection_text == repr(collection)
+    return item.kind is ItemKind.PARAM and collection in (None, "params")
 
 
 def check_automatic(

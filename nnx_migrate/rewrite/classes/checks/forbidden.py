@@ -10,6 +10,7 @@ from nnx_migrate.rewrite.classes.checks.conflicts import (
     check_automatic,
     check_collections,
     check_mangled,
+    check_put,
     check_sown,
 )
 from nnx_migrate.rewrite.classes.data import Refused
@@ -222,6 +223,7 @@ def check_items(
     check_collections(every)
     check_mangled(every.values())
     check_sown(cls, every)
+    check_put(cls, every)
     homes = {id(one) for one in (cls.methods.get("setup"), compact)}
     for name, method in cls.methods.items():
         if id(method) in homes:

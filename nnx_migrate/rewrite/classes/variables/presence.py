@@ -71,12 +71,12 @@ def _makers(cls: ClassInfo, node: ast.Call) -> Iterator[tuple[Method, ast.Call]]
                 if name is None or name not in _MAKERS:
                     continue
                 assert isinstance(call, ast.Call)
-                made = _made(name, call)
+                made = made_by(name, call)
                 if made[0] != "intermediates" and all(map(_may_equal, wanted, made)):
                     yield method, call
 
 
-def _made(name: str, call: ast.Call) -> tuple[str | None, str | None]:
+def made_by(name: str, call: ast.Call) -> tuple[str | None, str | None]:
     """Collection and name of what a call makes, as far as they are written out."""
     if name == "param":
         return "params", _constants(call, ("name",))[0]
