@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.rewrite.projects import LINEN
-from tests.rewrite.running import compare, migrated, refused
+from tests.rewrite.running import compare, lazy, migrated, refused, same_in_auto
 
 HEADER = """\
 import functools
@@ -232,3 +232,51 @@ def test_a_variable_that_only_the_scanned_call_can_make_keeps_its_classes_linen(
 def test_one_that_only_some_calls_make_may_be_scanned() -> None:
     made = "if self.is_mutable_collection('stats'):\n            self.variable('stats', 'y', lambda: y)"
     assert "nnm.scan(" in migrated(LINEN + LATE.format(made=made, lifted="Block"))
+
+
+PERTURBED = """
+
+class Base(nn.Module):
+    def mark(self, x):
+        return self.perturb("h", x)
+
+
+class Inner(Base):
+    @nn.compact
+    def __call__(self, x):
+        return self.mark(nn.Dense(4)(x))
+
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return Inner()(x)
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return {lifted}()(x)
+
+
+def model():
+    return Model()
+"""
+
+
+@pytest.mark.parametrize(
+    "lifted",
+    [
+        "nn.remat(Block)",
+        "nn.remat(Inner)",
+        "nn.vmap(Block, variable_axes={'params': 0}, split_rngs={'params': True})",
+    ],
+)
+def test_a_lifted_class_that_perturbs_values_keeps_its_parent_linen(lifted: str) -> None:
+    source = LINEN + PERTURBED.format(lifted=lifted)
+    assert "self.perturb is called in" in lazy(source, "Model")
+    same_in_auto(source, "model()", np.ones((2, 4), np.float32))
+
+
+def test_a_class_that_perturbs_values_is_explicit_where_nothing_lifts_it() -> None:
+    assert "nnm.perturb(" in migrated(LINEN + PERTURBED.format(lifted="Block"))
