@@ -12,6 +12,7 @@ import pytest
 from nnx_migrate import nn as nnm
 from tests.rewrite.classes.stepping import same_steps
 from tests.rewrite.classes.support import converted, loaded, refusal
+from tests.rewrite.running import printed_alike
 
 COMPACT = """\
 class M(nn.Module):
@@ -161,6 +162,72 @@ def test_a_variable_that_only_another_method_moves_stays_where_it_starts() -> No
         nnm.lazy_init(made, X)
     np.testing.assert_array_equal(made.other[...], jnp.zeros(4))
     assert np.any(made.mean[...] != 0)
+
+
+HUNG = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class M(nn.Module):
+{setup}
+    @nn.compact
+    def __call__(self, x):
+        w = self.param("w", nn.initializers.ones, (4,))
+        v = self.variable("stats", "v", lambda: {{"n": jnp.zeros(()), "w": w}})
+        {update}
+        if x.ndim == 2:
+            x = nn.Dense(4)(x)
+        return x
+
+
+def main():
+    x = jnp.arange(8.0).reshape(2, 4)
+    variables = M().init(jax.random.key(0), x)
+    out, changed = M().apply(variables, x, mutable=["stats"])
+    for tree in (variables, out, changed):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+            print(jax.tree_util.keystr(path), np.asarray(leaf).tobytes().hex())
+
+
+if __name__ == "__main__":
+    main()
+"""
+HELD = """\
+    def setup(self):
+        self.n = self.variable("stats", "n", jnp.zeros, ())
+"""
+
+
+@pytest.mark.parametrize(
+    ("update", "setup"),
+    [
+        ('v.value = {"n": v.value["n"] + 1}; x = x * v.value["n"]', ""),
+        ('n = v.value["n"]; v.value = {"n": n + 1}; x = x * v.value["n"]', ""),
+        ('v.value["n"] = v.value["n"] + 1; x = x * v.value["n"]', ""),
+        ('v.value |= {"n": jnp.ones(())}; x = x * v.value["n"]', ""),
+        ('x, v.value = x * v.value["n"], {"n": v.value["n"] + 1}', ""),
+        ("self.n.value += 1; x = x * self.n.value", HELD),
+    ],
+)
+def test_a_class_is_lazy_whose_shapes_hang_on_state_that_the_call_updates(
+    update: str, setup: str
+) -> None:
+    assert printed_alike(HUNG.format(update=update, setup=setup)) == {"m.M": "lazy"}
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        'x = x * v.value["n"]; v.value = {"n": v.value["n"] + 1, "w": w}',
+        'v.value = {"n": w.sum(), "w": w}; x = x * v.value["n"]',
+        'x = x * v.value["n"]',
+    ],
+)
+def test_a_class_is_explicit_whose_shapes_hang_on_state_as_it_starts(update: str) -> None:
+    assert printed_alike(HUNG.format(update=update, setup="")) == {"m.M": "explicit"}
 
 
 def test_a_variable_asked_for_twice_before_it_is_made_is_refused() -> None:

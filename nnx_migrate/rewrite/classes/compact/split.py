@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.spent_locals import moved_statements, spent_locals
-from nnx_migrate.rewrite.classes.compact.starting import spent_keys, with_updates
+from nnx_migrate.rewrite.classes.compact.starting import check_updates, spent_keys, with_updates
 from nnx_migrate.rewrite.classes.compact.survey import Survey, survey
 from nnx_migrate.rewrite.classes.compact.text import CallText, InitText
 from nnx_migrate.rewrite.classes.data import Refused
@@ -112,6 +112,7 @@ def _split(method: CompactMethod, arrays: frozenset[str]) -> _Split:
     found = survey(method, arrays)
     slicer = found.slicer()
     kept = slicer.run(found.steps)
+    check_updates(kept, found.items, found.replaced)
     if arrays:
         return _Split(found, slicer, kept)
     moved = updates_by_variable(method.cls, method.items)

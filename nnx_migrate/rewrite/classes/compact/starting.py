@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.classes.reading.taint import (
     tainted_name,
     value_of,
 )
+from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.walking import each, walk
 
 
@@ -51,28 +52,72 @@ def with_updates(
         more = ()
     if not more or not _needs_only_arrays(more, kept, longer.values, items):
         return slicer, kept, frozenset()
-    if not _repeatable(more, updates, items, replaced):
+    if _unrepeatable(more, updates, items, replaced) is not None:
         return slicer, kept, frozenset()
     return longer, more, updates
+
+
+def check_updates(kept: Sequence[Step], items: Mapping[int, Item], replaced: Replaced) -> None:
+    """Refuse a slice in which a shape hangs on state that the call updates: ``v.value += 1; x = x * v.value``.
+
+    ``__init__`` would update it for its shape, and ``init`` once more by its call.
+
+    Raises:
+      Refused: at an update that does not give the same however often it runs.
+    """
+    updates: set[int] = set()
+    held: set[str] = set()
+    for node in (one.node for one in _binds(kept)):
+        if isinstance(node, ast.Assign) and _is_variable(node.value, items):
+            held |= {*target_names(node)}
+        for owner in _updated(node):
+            if isinstance(owner, ast.Attribute):  # self.v, of ``setup``
+                raise _hangs_on_state(node)
+            if isinstance(owner, ast.Name) and owner.id in held:
+                updates.add(id(node))
+    unrepeatable = _unrepeatable(kept, frozenset(updates), items, replaced)
+    if unrepeatable is not None:
+        raise _hangs_on_state(unrepeatable)
+
+
+def _hangs_on_state(node: ast.AST) -> Refused:
+    reason = "what is built hangs on state that the call updates here"
+    return Refused(node, reason, "build from fields and inputs only", "compact")
+
+
+def _is_variable(value: ast.expr, items: Mapping[int, Item]) -> bool:
+    return id(value) in items and items[id(value)].kind is ItemKind.VARIABLE
+
+
+def _updated(node: ast.AST) -> Iterator[ast.expr]:
+    """What a statement assigns the value of: ``v`` of ``v.value = x``, ``self.v`` of ``self.v.value += 1``."""
+    for one in each(node, ast.Attribute | ast.Subscript):
+        if isinstance(one.ctx, ast.Store):
+            while isinstance(one, ast.Subscript):
+                one = one.value
+            if isinstance(one, ast.Attribute) and one.attr == "value":
+                yield one.value
 
 
 _STATE = "<state>"  # stands for every variable and key; no name of Python's
 
 
-def _repeatable(
+def _unrepeatable(
     kept: Sequence[Step], updates: frozenset[int], items: Mapping[int, Item], replaced: Replaced
-) -> bool:
-    """Whether the updates give the same however often they run: they read no state and no key."""
+) -> ast.AST | None:
+    """The first update that does not give the same however often it runs: it reads state or a key."""
     changing = (ItemKind.VARIABLE, ItemKind.STREAM)
     marks = {key: frozenset({_STATE}) for key, one in items.items() if one.kind in changing}
     reads = {**replaced, **marks}
     taint = taint_of(kept, (_STATE,), reads)
-    return all(
-        isinstance(step.node, ast.Assign)
-        and tainted_name(value_of(step.node), taint.before[id(step)], reads) is None
-        for step in kept
-        if isinstance(step, Bind) and id(step.node) in updates
-    )
+    for step in _binds(kept):
+        if id(step.node) not in updates:
+            continue
+        before = taint.before[id(step)]
+        is_assigned = isinstance(step.node, ast.Assign)
+        if not is_assigned or tainted_name(value_of(step.node), before, reads) is not None:
+            return step.node
+    return None
 
 
 def _initial_updates(
@@ -123,21 +168,21 @@ def _needs_only_arrays(
     """
     if any(items[key].kind is ItemKind.SITE for key in values if key in items):
         return False
-    known = {id(node) for node in _bound(before)}
-    added = [node for node in _bound(kept) if id(node) not in known]
+    known = {id(one.node) for one in _binds(before)}
+    added = [one.node for one in _binds(kept) if id(one.node) not in known]
     calls = (one for node in added for one in walk(node) if self_call(one, "self"))
     return all(id(one) in items for one in calls)
 
 
-def _bound(steps: Iterable[Step]) -> Iterator[ast.AST]:
+def _binds(steps: Iterable[Step]) -> Iterator[Bind]:
     for step in steps:
         match step:
-            case Bind(node=node):
-                yield node
+            case Bind():
+                yield step
             case Branch(body=body, orelse=orelse):
-                yield from _bound((*body, *orelse))
+                yield from _binds((*body, *orelse))
             case Loop(body=body):
-                yield from _bound(body)
+                yield from _binds(body)
             case Build() | Exit() | Unclear():
                 continue
 
