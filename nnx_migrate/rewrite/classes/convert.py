@@ -38,7 +38,7 @@ from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, upd
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.stacking import check_late
 from nnx_migrate.rewrite.classes.checks.transformed_draws import check_transformed_draws
-from nnx_migrate.rewrite.classes.checks.trees import check_trees
+from nnx_migrate.rewrite.classes.checks.trees import check_dicts, check_trees
 from nnx_migrate.rewrite.classes.checks.unread import check_unread
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.carry_helpers import counted_calls
@@ -160,6 +160,7 @@ class _Conversion:
         check_method_decorators(self.project, self.cls)
         made = (*self.items.values(), *self.helpers.parameters.values())
         check_trees(self.project, self.cls, made)
+        check_dicts(self.cls, self.items)
         check_text(self.cls)
         check_generic(self.project, self.cls)
         check_every_call(self.cls)

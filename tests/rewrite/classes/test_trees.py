@@ -67,3 +67,44 @@ def test_a_tree_of_arrays_or_a_number_is_no_parameter_of_nnx(init: str) -> None:
 )
 def test_an_array_is_one(init: str) -> None:
     assert "self.p = nnx.Param(" in converted(MODEL.format(init=init))
+
+
+STATE = """\
+class M(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    v = self.variable("stats", "v", {start})
+    v.value = {value}
+    return x * v.value["n"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "value"),
+    [
+        ('lambda: {"n": 1.0, "w": x}', '{"n": x}'),
+        ('lambda: {"n": 1.0}', '{"n": x, "w": x}'),
+        ('lambda: {"n": 1.0, "w": x}', "dict(n=x)"),
+        ('lambda: {"n": 1.0, "w": x}', '{name: x for name in ("n",)}'),
+        ('lambda: {"n": 1.0, "w": x}', '{**v.value, "n": x}'),
+        ("start", '{"n": x}'),
+    ],
+)
+def test_state_that_is_assigned_a_dict_which_may_have_other_keys_is_linens(
+    start: str, value: str
+) -> None:
+    found = refusal(STATE.format(start=start, value=value))
+    assert found.reason == "Linen keeps what v holds under keys that are not assigned here"
+
+
+@pytest.mark.parametrize(
+    ("start", "value"),
+    [
+        ('lambda: {"n": 1.0, "w": x}', '{"w": x, "n": x}'),
+        ('lambda: {"n": 1.0, "w": x}', "dict(n=x, w=x)"),
+        ('lambda: {"n": 1.0}', "jax.tree.map(jnp.negative, v.value)"),
+        ("lambda: dict(n=1.0)", '{"n": v.value["n"] + 1}'),
+    ],
+)
+def test_state_that_is_assigned_all_of_its_keys_becomes_nnx(start: str, value: str) -> None:
+    assert "v.set_value(" in converted(STATE.format(start=start, value=value))

@@ -1,9 +1,9 @@
-"""Parameters that are trees of arrays, or plain numbers: ``nnx.Param`` is read as one array."""
+"""Parameters that are trees of arrays or plain numbers, which ``nnx.Param`` reads as one array; state that is dicts."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
@@ -11,7 +11,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "module-api"
 _PLAIN = ast.Constant | ast.Dict | ast.DictComp | ast.List | ast.ListComp | ast.Tuple
@@ -33,6 +33,43 @@ def check_trees(project: Project, cls: ClassInfo, items: Iterable[Item]) -> None
         if _Initialisers(project, cls).gives_tree(item.init, _DEPTH):
             reason = "the initialiser of this parameter gives something else than one array"
             raise Refused(item.call, reason, "make a parameter of each array", RULE)
+
+
+def check_dicts(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+    """Refuse ``state.value = {"n": n}`` where the variable may have other keys: Linen keeps those.
+
+    Raises:
+      Refused: the keys are not those that it starts with.
+    """
+    starts: dict[str, frozenset[str] | None] = {}
+    nodes = [one for method in cls.methods.values() for one in each(method, ast.Assign)]
+    for node in nodes:
+        item = items.get(id(node.value))
+        if item is not None and item.kind is ItemKind.VARIABLE:
+            first = item.init.body if isinstance(item.init, ast.Lambda) else None
+            starts |= {ast.unparse(one): _keys(first) for one in node.targets}
+    for node in nodes:
+        for target in node.targets:
+            if not isinstance(target, ast.Attribute) or target.attr != "value":
+                continue
+            owner = ast.unparse(target.value)
+            keys = _keys(node.value)
+            is_dict = isinstance(node.value, ast.Dict | ast.DictComp) or keys is not None
+            if is_dict and owner in starts and (keys is None or keys != starts[owner]):
+                reason = f"Linen keeps what {owner} holds under keys that are not assigned here"
+                raise Refused(node, reason, "assign all that it holds", RULE)
+
+
+def _keys(node: ast.expr | None) -> frozenset[str] | None:
+    """The keys of a dict that is written out."""
+    match node:
+        case ast.Dict(keys=keys):
+            texts = [one.value for one in keys if isinstance(one, ast.Constant)]
+            return frozenset(map(repr, texts)) if len(texts) == len(keys) else None
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=given):
+            names = [one.arg for one in given if one.arg is not None]
+            return frozenset(map(repr, names)) if len(names) == len(given) else None
+    return None
 
 
 @dataclass(frozen=True)
