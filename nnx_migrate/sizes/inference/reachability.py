@@ -132,7 +132,7 @@ def reached_in_setup(
         uses = _without_rounds(uses)
     found = _ways_to(analysis, module, uses)
     if not _are_known(analysis, found, sized):
-        found = _by_default(analysis, module, found, sized)
+        found = _by_default(analysis, module, uses, found, sized)
     elif () not in found and _is_read_elsewhere(analysis, module, uses, found):
         found = _read_elsewhere(analysis, module, uses, found)
     if () in found or all(_is_size_given(analysis, way, sized) for way in found):
@@ -238,7 +238,11 @@ def note_unseen(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
 
 
 def _by_default(
-    analysis: ClassAnalysis, module: Submodule | Instance, found: list[Way], sized: set[str]
+    analysis: ClassAnalysis,
+    module: Submodule | Instance,
+    uses: list[Use],
+    found: list[Way],
+    sized: set[str],
 ) -> list[Way]:
     """The ways to a submodule of which ``__init__`` does not know the conditions.
 
@@ -250,9 +254,12 @@ def _by_default(
     if asked:
         analysis.untold.append(Untold(module.call, _OPEN, asked))
         return []
+    is_read = () not in found and _is_read_elsewhere(analysis, module, uses, found)
     uses = analysis.default_call().get(id(module.call), [])
     found = _ways_to(analysis, module, [use for use in uses if use.primary])
     if found and _are_known(analysis, found, sized):
+        if is_read:
+            analysis.interpreter.refuse(module.call, _READ)
         analysis.interpreter.ask(module.call, _BY_DEFAULT)
         return found
     analysis.interpreter.refuse(module.call, _OPEN)

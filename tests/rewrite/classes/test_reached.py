@@ -8,6 +8,7 @@ import pytest
 
 from nnx_migrate.rewrite.classes import ConvertedClass
 from tests.rewrite.classes.support import convert, converted, refusal
+from tests.rewrite.running import printed_alike
 
 LISTED = """\
 class M(nn.Module):
@@ -296,3 +297,58 @@ def test_one_of_several_that_a_statement_builds_is_built_without_a_round_and_nam
     found = convert(model)["M"]
     assert isinstance(found, ConvertedClass)
     assert any("has no round" in text for _, text in found.review)
+
+
+READ_BESIDE = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class M(nn.Module):
+    flag: bool = False
+
+    def setup(self):
+        self.first = nn.Dense(4)
+        self.second = nn.Dense(4)
+        self.third = nn.Dense(4)
+
+    def __call__(self, x, train: bool = False):
+        if train:
+            x = self.first(x)
+        if x.shape[0] > 1 and self.flag:
+            for layer in (self.second, self.third):
+                if self.flag:
+                    continue
+                x = layer(x)
+        return x
+
+
+class Outer(nn.Module):
+    flag: bool = True
+
+    def setup(self):
+        self.m = M(flag=self.flag)
+
+    def __call__(self, x, train: bool = True):
+        return self.m(x, train)
+
+
+def main():
+    x = jnp.ones((2, 4))
+    for model in (Outer(), Outer(flag=False)):
+        variables = model.init(jax.random.key(0), x)
+        print(model.apply(variables, x, train=False), jax.tree.map(jnp.shape, variables))
+        print(nn.init(lambda m, x: m(x, False), model)(jax.random.key(0), x))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_class_is_lazy_whose_attribute_is_read_where_a_call_by_default_does_not_build_it() -> (
+    None
+):
+    assert printed_alike(READ_BESIDE) == {"m.M": "lazy", "m.Outer": "explicit"}
