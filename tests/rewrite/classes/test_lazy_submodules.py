@@ -371,3 +371,61 @@ def test_a_flag_of_the_call_is_given_where_the_lazy_submodule_is_called(
     body: str, wanted: str
 ) -> None:
     assert form(FLAG.format(body), MERGING) == wanted
+
+
+TOLD = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Inner(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        assert self.scope is not None
+        return nn.Dense(4)(x)
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=True):
+        {body}
+        return x
+
+    def turned(self, x):
+        return -self(x)
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=True):
+        return Model()(nn.Dense(4)(x), train)
+
+    def turned(self, x):
+        return -self(x)
+
+
+def main():
+    x = jnp.arange(8.0).reshape(2, 4)
+    variables = Net().init(jax.random.key(0), x)
+    print(jax.tree.map(jnp.shape, variables), Net().apply(variables, x, method=Net.turned))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "form"),
+    [
+        ("x = Inner()(x) if train else x", "lazy"),
+        ("inner = Inner()\n        if train:\n            x = inner(x)", "lazy"),
+        ("x = Inner()(x * 2 if train else x)", "explicit"),
+    ],
+)
+def test_a_class_is_lazy_where_the_initial_call_decides_which_lazy_submodules_there_are(
+    body: str, form: str
+) -> None:
+    found = printed_alike(TOLD.format(body=body))
+    assert found == {"m.Inner": "lazy", "m.Model": form, "m.Net": "explicit"}

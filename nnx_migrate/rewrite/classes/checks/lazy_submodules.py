@@ -58,6 +58,11 @@ def check_lazy_submodules(
     partials = [*_lazy_partials(project, cls, sizes, context)]
     if not inside:
         return False
+    if _is_told(sizes):
+        reason = (
+            "what the initial call is given decides which submodules there are, and some are lazy"
+        )
+        raise _refused(cls.node, reason)
     for key in inside:
         site = sizes.sites[key]
         known = site.kind is SiteKind.CLASS or (site.kind is SiteKind.FACTORY and key in lazy)
@@ -82,6 +87,13 @@ def check_lazy_submodules(
     for method in methods_of(cls):
         _Uses(project, cls, method, Holders(cls, inside), holding, modules).check()
     return True
+
+
+def _is_told(sizes: ClassSizes) -> bool:
+    """Whether the class itself builds by facts of the initial call, which variables of lazy modules do not show."""
+    facts = {one.name for one in sizes.new_arguments if one.fact is not None}
+    reached = " ".join(one.reached or "" for one in sizes.sites.values())
+    return bool(sizes.facts) or any(name in reached for name in facts)
 
 
 def _held_classes(project: Project, cls: ClassInfo, sizes: ClassSizes) -> set[str]:
