@@ -76,6 +76,12 @@ _BUILDERS = {
 }
 
 
+def is_variable(value: ast.AST, items: Mapping[int, Item]) -> bool:
+    """Whether an expression is ``self.variable(...)``."""
+    item = items.get(id(value))
+    return item is not None and item.kind is ItemKind.VARIABLE
+
+
 def self_call(node: ast.AST, receiver: str) -> str | None:
     """Name of the method when ``node`` is ``self.<method>(...)``."""
     match node:

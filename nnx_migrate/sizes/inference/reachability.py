@@ -254,14 +254,13 @@ def _by_default(
     if asked:
         analysis.untold.append(Untold(module.call, _OPEN, asked))
         return []
-    is_read = () not in found and _is_read_elsewhere(analysis, module, uses, found)
-    uses = analysis.default_call().get(id(module.call), [])
-    found = _ways_to(analysis, module, [use for use in uses if use.primary])
-    if found and _are_known(analysis, found, sized):
-        if is_read:
+    by_default = analysis.default_call().get(id(module.call), [])
+    built = _ways_to(analysis, module, [use for use in by_default if use.primary])
+    if built and _are_known(analysis, built, sized):
+        if () not in found and _is_read_elsewhere(analysis, module, uses, found):
             analysis.interpreter.refuse(module.call, _READ)
         analysis.interpreter.ask(module.call, _BY_DEFAULT)
-        return found
+        return built
     analysis.interpreter.refuse(module.call, _OPEN)
     return []
 

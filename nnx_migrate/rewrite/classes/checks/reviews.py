@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.classes.items import Item, is_variable, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.init_updates import init_updates
 from nnx_migrate.source.classes import ClassInfo
@@ -43,9 +43,7 @@ def _unguarded(
         local = {
             one.targets[0].id
             for one in each(method, ast.Assign)
-            if isinstance(one.targets[0], ast.Name)
-            and id(one.value) in items
-            and items[id(one.value)].kind is ItemKind.VARIABLE
+            if isinstance(one.targets[0], ast.Name) and is_variable(one.value, items)
         }
         for statement in _unconditional(method.body):
             if not isinstance(statement, ast.Assign | ast.AugAssign):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project
@@ -44,9 +44,9 @@ def check_dicts(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     starts: dict[str, frozenset[str] | None] = {}
     nodes = [one for method in cls.methods.values() for one in each(method, ast.Assign)]
     for node in nodes:
-        item = items.get(id(node.value))
-        if item is not None and item.kind is ItemKind.VARIABLE:
-            first = item.init.body if isinstance(item.init, ast.Lambda) else None
+        if is_variable(node.value, items):
+            init = items[id(node.value)].init
+            first = init.body if isinstance(init, ast.Lambda) else None
             starts |= {ast.unparse(one): _keys(first) for one in node.targets}
     for node in nodes:
         for target in node.targets:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, self_call
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable, self_call
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, Unclear
 from nnx_migrate.rewrite.classes.reading.taint import (
     Replaced,
@@ -68,7 +68,7 @@ def check_updates(kept: Sequence[Step], items: Mapping[int, Item], replaced: Rep
     updates: set[int] = set()
     held: set[str] = set()
     for node in (one.node for one in _binds(kept)):
-        if isinstance(node, ast.Assign) and _is_variable(node.value, items):
+        if isinstance(node, ast.Assign) and is_variable(node.value, items):
             held |= {*target_names(node)}
         for owner in _updated(node):
             if isinstance(owner, ast.Attribute):  # self.v, of ``setup``
@@ -83,10 +83,6 @@ def check_updates(kept: Sequence[Step], items: Mapping[int, Item], replaced: Rep
 def _hangs_on_state(node: ast.AST) -> Refused:
     reason = "what is built hangs on state that the call updates here"
     return Refused(node, reason, "build from fields and inputs only", "compact")
-
-
-def _is_variable(value: ast.expr, items: Mapping[int, Item]) -> bool:
-    return id(value) in items and items[id(value)].kind is ItemKind.VARIABLE
 
 
 def _updated(node: ast.AST) -> Iterator[ast.expr]:
@@ -132,9 +128,8 @@ def _initial_updates(
         if not isinstance(step, Bind):
             continue
         match step.node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if id(value) in items:
-                if items[id(value)].kind is ItemKind.VARIABLE:
-                    held.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_variable(value, items):
+                held.add(name)
             case (
                 ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr="value")])
                 | ast.AugAssign(target=ast.Attribute(value=ast.Name(id=name), attr="value"))

@@ -13,6 +13,7 @@ from typing import TypeGuard
 from nnx_migrate.rewrite.classes.items import (
     Item,
     ItemKind,
+    is_variable,
     own_nodes,
     receiver_of,
     self_call,
@@ -94,7 +95,7 @@ def _held(cls: ClassInfo, items: Mapping[int, Item]) -> Names:
         match node:
             case ast.Assign(
                 targets=[ast.Attribute(value=ast.Name(id=name), attr=attr)], value=value
-            ) if name == receiver_of(setup) and _is_variable(value, items):  # type: ignore[arg-type]
+            ) if name == receiver_of(setup) and is_variable(value, items):  # type: ignore[arg-type]
                 found.setdefault(attr, []).append(id(value))
     return found
 
@@ -103,14 +104,9 @@ def _local(method: ast.FunctionDef, items: Mapping[int, Item]) -> Names:
     found: dict[str, list[int]] = {}
     for node in own_nodes(method):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_variable(value, items):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_variable(value, items):
                 found.setdefault(name, []).append(id(value))
     return found
-
-
-def _is_variable(value: ast.expr, items: Mapping[int, Item]) -> bool:
-    item = items.get(id(value))
-    return item is not None and item.kind is ItemKind.VARIABLE
 
 
 def _updated(target: ast.expr, receiver: str, local: Names, held: Names) -> list[int]:
