@@ -94,7 +94,8 @@ def decide(
         refused |= left.keys()
         active = [one for one in functions if one.symbol not in staying]
         stuck = _helpless(decisions.refused, refused)
-        fresh = {one.symbol: one for one in active if not one.users.isdisjoint(stuck)}
+        free = (one for one in active if one.method_of is None)
+        fresh = {one.symbol: one for one in free if not one.users.isdisjoint(stuck)}
         released |= fresh  # a user may do with what they build lazily
         again = stuck & frozenset(name for one in fresh.values() for name in one.users)
         holders = _holders(decisions, links, stuck) - lifted

@@ -73,7 +73,8 @@ CONCERNS: Mapping[str, str] = {
     ),
     "helper": (
         "A helper method that builds submodules is converted where the compact method plainly calls"
-        " it. Its class stays Linen where who calls it, or how often, is not known from the text:"
+        " it; one that builds one and returns it where setup or the compact method does, and where it"
+        " reads no more than plain fields. Its class stays Linen where who calls it, or how often, is not known from the text:"
         " build the submodules in the compact method or in setup."
     ),
     "inheritance": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from nnx_migrate.model import ArgumentResult, SizeArgument, SizeResult
 from nnx_migrate.rewrite.classes.writing.document import described, speaks_for_itself
 from nnx_migrate.sizes import ClassSizes, Origin, Site, SiteKind, SizeSource
 from nnx_migrate.sizes.evidence import ClassEvidence, ProjectEvidence
-from nnx_migrate.sizes.factories import FactoryFunction, factory_named
+from nnx_migrate.sizes.factories import factory_called
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -32,26 +31,20 @@ def size_results(
         path = functions[function] if function else paths.get(id(site.call), cls.module.path)
         line, column = site.call.lineno, site.call.col_offset + 1
         one = SizeResult(path, line, column, name, text, origin.source.value, origin.note)
-        for place in (one, *_in_factory(project, cls, site, one)):
+        for place in (one, *_in_factory(project, site, one)):
             key = (place.path, place.line, place.column, name)
             found[key] = _worse(found[key], place) if key in found else place
     return tuple(found.values())
 
 
-def _in_factory(
-    project: Project, cls: ClassInfo, site: Site, size: SizeResult
-) -> Iterator[SizeResult]:
+def _in_factory(project: Project, site: Site, size: SizeResult) -> Iterator[SizeResult]:
     """The same size where a factory function builds the submodule that a call gets."""
-    function = _factory(project, cls, site.call.func)
+    function = factory_called(project, site.call)
     if function is None:
         return
     for call, _ in function.calls:
         line, column = call.lineno, call.col_offset + 1
         yield replace(size, path=function.module.path, line=line, column=column)
-
-
-def _factory(project: Project, cls: ClassInfo, called: ast.expr) -> FactoryFunction | None:
-    return factory_named(project, project.resolve(called, cls.scope))
 
 
 _Entry = tuple[Site, str, str, Origin, str]  # with the function that builds it, "" for the class

@@ -131,8 +131,10 @@ def construct_through(
     frame: Frame,
 ) -> Value:
     """Construct through a factory: all that it may return, seen as one submodule."""
-    silent = Instance(interpreter.root.info, {}, None, None)
-    inside = replace(function, env={**function.env, "__instance__": silent})
+    module = function.owner if isinstance(function.owner, Instance) else None
+    silent = Instance(interpreter.root.info, module.fields if module else {}, None, None)
+    owner_inside = silent if module else function.owner
+    inside = replace(function, env={**function.env, "__instance__": silent}, owner=owner_inside)
     result = interpreter.call_function(inside, args, kwargs)
     options = result.options if isinstance(result, Choice) else (result,)
     modules = tuple(one for one in options if isinstance(one, Submodule | Instance))

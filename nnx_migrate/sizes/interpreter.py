@@ -125,6 +125,11 @@ class Interpreter(ABC):
         if self.steps > _STEPS:
             raise TooDeep(f"more than {_STEPS} steps in {self.root.info.name}")
 
+    def builds_by(self, body: ast.AST, node: ast.Call) -> bool:
+        """Whether a call is one of a factory function by its name: ``body`` is the function called."""
+        function = self.factories.get(id(body))
+        return function is not None and id(node) in function.uses
+
     def refuse(self, node: ast.AST, text: str) -> None:
         """Note a problem, the first one of a place."""
         _note_once(self.problems, node, text)

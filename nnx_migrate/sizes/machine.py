@@ -130,7 +130,7 @@ class Machine(Interpreter):
                 return construction.construct_any(self, target, args, kwargs, node, frame)
             case DataClass():
                 return construction.construct_record(self, target, args, kwargs)
-            case Function(node=body) if self._builds_by(body, node):
+            case Function(node=body) if self.builds_by(body, node):
                 return construction.construct_through(self, target, args, kwargs, node, frame)
             case Function(node=body) if id(body) in self.scope_functions:
                 function = self.scope_functions[id(body)]
@@ -147,11 +147,6 @@ class Machine(Interpreter):
                 return self.call_choice(target, args, kwargs, node, frame)
             case _:
                 return self.call_unknown(target, args, node, frame)
-
-    def _builds_by(self, body: ast.AST, node: ast.Call) -> bool:
-        """Whether a call is one of a factory function by its name."""
-        function = self.factories.get(id(body))
-        return function is not None and id(node) in function.uses
 
     def call_choice(
         self,

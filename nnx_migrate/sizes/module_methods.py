@@ -19,7 +19,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.shapes import ShapeCall
-from nnx_migrate.sizes.construction import call_in_scope
+from nnx_migrate.sizes.construction import call_in_scope, construct_through
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import as_read, instance_attribute
 from nnx_migrate.source.walking import walk
@@ -51,6 +51,9 @@ def call_instance_method(
     helper = interpreter.scope_functions.get(id(found[1])) if found is not None else None
     if helper is not None:
         return call_in_scope(interpreter, helper, instance, args, kwargs, node, frame)
+    if found is not None and interpreter.builds_by(found[1], node):
+        method = Function(found[1], found[0].scope, {}, instance, found[0])
+        return construct_through(interpreter, method, args, kwargs, node, frame)
     if found is not None and not _is_property(interpreter, *found):
         value = interpreter.call_instance(instance, name, args, kwargs)
         plain = not args and not kwargs

@@ -63,33 +63,6 @@ class Model(nn.Module):
         return jax.vmap(lambda one: module.apply(variables, one))(x)
 """
 
-METHOD = """
-class Model(nn.Module):
-    width: int
-
-    @nn.compact
-    def __call__(self, x):
-        return self.layer(2)(nn.relu(self.layer(self.width)(x)))
-
-    def layer(self, width):
-        return nn.Dense(width, use_bias=False)
-"""
-
-SETUP_METHOD = """
-class Model(nn.Module):
-    width: int
-
-    def setup(self):
-        self.first = self.layer(self.width)
-        self.last = self.layer(2)
-
-    def __call__(self, x):
-        return self.last(nn.relu(self.first(x)))
-
-    def layer(self, width):
-        return nn.Dense(width, use_bias=False)
-"""
-
 CLASS_METHOD = f"""{MAKER.replace("Model", "Block")}
 
 class Model(nn.Module):
@@ -123,8 +96,6 @@ IDIOMS: list[tuple[str, str, tuple[Any, ...], str]] = [
     (LAMBDA, "Model(3)", (X,), "something is built inside a lambda"),
     (APPLY, "Model(3)", (X,), "self.apply has no NNX counterpart"),
     (MAKER, "Model.double(3)", (X,), "its class method double builds it"),
-    (METHOD, "Model(3)", (X,), "it is built in the helper method 'layer'"),
-    (SETUP_METHOD, "Model(3)", (X,), "it is built in the helper method 'layer'"),
     (CLASS_METHOD, "Model(3)", (X,), "a function outside the class builds cls for it"),
     (REBOUND, "Model()", (X,), "Block may build a submodule of a class that is not known"),
     (DECORATED, "Model()", (X,), "Block is lazy, and is decorated"),

@@ -1,6 +1,7 @@
 """The methods of a class that build submodules for its setup or compact methods.
 
-Helper methods, which call what they build, are converted on their own and shown in the class.
+Helper methods, which call what they build, are converted on their own and shown in the class. Factory
+methods, which return it, stay methods: they take a size and streams.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from nnx_migrate.rewrite.classes.data import (
 )
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
 from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.rewrite.classes.writing.factories import method_edits
+from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
@@ -65,7 +68,32 @@ def helpers_of(
         found.imports |= made.imports
         found.review += made.review
         found.notes += made.notes
+    for function in factory_functions(project).values():
+        if function.method_of is cls:
+            _add_factory(found, project, function, sizes, context)
     return found
+
+
+def _add_factory(
+    found: Helpers,
+    project: Project,
+    function: FactoryFunction,
+    sizes: ClassSizes,
+    context: ConversionContext,
+) -> None:
+    if function.symbol in context.lazy:
+        raise Refused(
+            function.node,
+            f"what the helper method {function.node.name!r} builds is lazy",
+            "build it in setup or in the compact method",
+            RULE,
+        )
+    uses = [sizes.sites[key] for key in function.uses if key in sizes.sites]
+    edits, imports = method_edits(project, function, uses, context.new_arguments)
+    found.inside.add(id(function.node))
+    found.builds |= {id(call) for call, _ in function.calls}
+    found.edits |= edits
+    found.imports |= imports
 
 
 def _refused(node: ast.FunctionDef, refusal: ClassRefusal | None) -> Refused:
