@@ -86,6 +86,11 @@ GUARDED = {
     "called otherwise": ("x = x if self.wide else layer(x)\nreturn x", "not self.wide"),
     "an else": ("if self.wide:\n  x = 2 * x\nelse:\n  x = layer(x)\nreturn x", "not self.wide"),
     "behind others": ("x = 2 * x\nif self.wide:\n  x = layer(x)\nreturn x", "self.wide"),
+    "bound anew": ("if self.wide:\n  layer = nn.Dense(5)\nreturn layer(layer(x))", "not self.wide"),
+    "bound to a function": (
+        "x = 2 * x\nif self.wide:\n  y = x\n  layer = nn.relu\nx = x + 1\nreturn layer(x)",
+        "not self.wide",
+    ),
     "over a size": ("if x.shape[-1] != 4:\n  x = layer(x)\nreturn x", "in_features != 4"),
 }
 
@@ -116,13 +121,27 @@ UNLIKE = {
     "an argument": "if self.wide:\n  x = run(layer, x)\nreturn x",
     "a method": "if self.wide:\n  x = layer.__call__(x)\nreturn x",
     "a condition that calls": "if check(x):\n  x = layer(x)\nreturn x",
+    "bound anew where the condition changes": (
+        "x = x[..., :3]\nif x.shape[-1] == 4:\n  layer = nn.relu\nreturn layer(x)"
+    ),
+    "bound anew deeper": "if self.wide:\n  if x.ndim > 2:\n    layer = nn.relu\nreturn layer(x)",
+    "bound anew twice": (
+        "if self.wide:\n  layer = nn.relu\nif x.ndim > 2:\n  layer = nn.tanh\nreturn layer(x)"
+    ),
+    "bound anew or called": (
+        "if self.wide:\n  layer = nn.relu\nelse:\n  x = layer(x)\nreturn layer(x)"
+    ),
+    "bound anew, and perhaps called": (
+        "if self.wide:\n  layer = nn.relu\nif x.ndim > 2:\n  x = layer(x)\nreturn x"
+    ),
+    "bound anew in a loop": "for _ in range(2):\n  if self.wide:\n    layer = nn.relu\nreturn layer(x)",
     "a lambda": "f = lambda y: layer(y) if self.wide else y\nreturn x",
 }
 
 
 @pytest.mark.parametrize("body", UNLIKE.values(), ids=UNLIKE)
 def test_a_submodule_of_no_condition_that_its_place_knows_is_refused(body: str) -> None:
-    source = _model(body).replace("    layer = ", "    seen = []\n    layer = ")
+    source = _model(body).replace("    layer = ", "    seen = []\n    layer = ", 1)
     source = source.replace("nn.Dense(4)\n", "nn.Dense(4)\n    seen.append(1)\n", 1)
     assert "is called only under a condition" in refusal(RUN + source).reason
 

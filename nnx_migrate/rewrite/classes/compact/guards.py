@@ -1,7 +1,8 @@
 """Submodules that a compact method builds in plain sight and calls under one condition further down.
 
 ``short = nn.Conv(8, (1, 1))`` makes no parameters; ``short(x) if x.shape[-1] != 8 else x`` does, where the
-condition holds. So ``__init__`` builds it under that condition. It has its number all the same.
+condition holds. So ``__init__`` builds it under that condition. It has its number all the same. So it does
+where another one takes its name under a condition: ``head = Head()``, ``if deep: head = DeepHead()``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Step
+from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.walking import each, walk
 
 _PLAIN = (
@@ -40,20 +42,36 @@ def guard_of(method: ast.FunctionDef, built: ast.Call, name: str) -> Guard | Non
     """The condition under which a method calls what it bound to a name, if it is the same at both places.
 
     It stands at the top of the method, as does what builds; nothing in between leaves the method, or
-    changes what the condition reads.
+    changes what the condition reads. It decides about the calls, or binds the name to something else.
     """
     start = next((at for at, one in enumerate(method.body) if _binds(one, built, name)), None)
     reads = [one for one in each(method, ast.Name) if one.id == name]
     calls = {id(one.func) for one in each(method, ast.Call)}
     loads = {id(one) for one in reads if isinstance(one.ctx, ast.Load)}
-    if start is None or not loads <= calls or len(reads) - len(loads) != 1:
+    others = {id(one) for one in reads} - loads
+    if start is None or not loads <= calls:
         return None
     for at, statement in enumerate(method.body[start + 1 :], start + 1):
-        if loads & {id(one) for one in walk(statement)}:
-            found = next((one for one in _guards(statement) if loads <= _within(one)), None)
-            between = method.body[start:at]
-            return found if found is not None and _is_kept(found.node.test, between) else None
+        inside = {id(one) for one in walk(statement)}
+        if not inside & (loads | others):
+            continue
+        if inside & loads:
+            ways: Iterator[Guard] = (one for one in _guards(statement) if loads <= _within(one))
+        else:
+            ways = _bound_anew(statement, name, method.body[at + 1 :])
+        found = next(ways, None) if len(others - inside) == 1 else None
+        between = method.body[start:at]
+        return found if found is not None and _is_kept(found.node.test, between) else None
     return None
+
+
+def _bound_anew(statement: ast.stmt, name: str, rest: Sequence[ast.stmt]) -> Iterator[Guard]:
+    """``if deep: layer = Deep()``: where it does not hold, ``layer`` is still what it was."""
+    match statement:
+        case ast.If(body=body, orelse=[]):
+            bound = [target_names(one) for one in body if isinstance(one, ast.Assign)]
+            if any(names == (name,) for names in map(tuple, bound)):
+                yield Guard(statement, rest, holds=False)
 
 
 def guarded(steps: Sequence[Step], guards: Mapping[int, Guard]) -> tuple[Step, ...]:
