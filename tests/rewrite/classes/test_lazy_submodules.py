@@ -429,3 +429,39 @@ def test_a_class_is_lazy_where_the_initial_call_decides_which_lazy_submodules_th
 ) -> None:
     found = printed_alike(TOLD.format(body=body))
     assert found == {"m.Inner": "lazy", "m.Model": form, "m.Net": "explicit"}
+
+
+TOLD_IN_SETUP = (
+    TOLD.split("class Model")[0]
+    + """\
+class Model(nn.Module):
+    def setup(self):
+        self.inner = Inner()
+        self.head = nn.Dense(4)
+
+    def __call__(self, x, train=True):
+        {body}
+        return x
+
+    def turned(self, x):
+        return -self(x)
+
+
+class Net"""
+    + TOLD.split("class Net")[1]
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "form"),
+    [
+        ("x = self.inner(x)\n        x = self.head(x) if not train else x", "explicit"),
+        ("x = self.inner(x)\n        x = self.head(x) if train else x", "explicit"),
+        ("x = self.head(x)\n        x = self.inner(x) if train else x", "explicit"),
+    ],
+)
+def test_the_initial_call_may_decide_about_explicit_ones_beside_lazy_ones(
+    body: str, form: str
+) -> None:
+    found = printed_alike(TOLD_IN_SETUP.format(body=body))
+    assert found == {"m.Inner": "lazy", "m.Model": form, "m.Net": "explicit"}

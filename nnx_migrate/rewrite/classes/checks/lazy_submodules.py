@@ -28,6 +28,7 @@ from nnx_migrate.sizes.factories import built_classes, factory_functions
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
@@ -58,7 +59,7 @@ def check_lazy_submodules(
     partials = [*_lazy_partials(project, cls, sizes, context)]
     if not inside:
         return False
-    if _is_told(sizes):
+    if _is_told(cls, sizes, inside):
         reason = (
             "what the initial call is given decides which submodules there are, and some are lazy"
         )
@@ -89,11 +90,18 @@ def check_lazy_submodules(
     return True
 
 
-def _is_told(sizes: ClassSizes) -> bool:
-    """Whether the class itself builds by facts of the initial call, which variables of lazy modules do not show."""
+def _is_told(cls: ClassInfo, sizes: ClassSizes, inside: Collection[int]) -> bool:
+    """Whether facts of the initial call decide about lazy modules, whose variables do not show them.
+
+    Those that ``setup`` builds hang on what is told about them alone.
+    """
     facts = {one.name for one in sizes.new_arguments if one.fact is not None}
-    reached = " ".join(one.reached or "" for one in sizes.sites.values())
-    return bool(sizes.facts) or any(name in reached for name in facts)
+    reached = (sizes.sites[key].reached or "" for key in inside)
+    setup = cls.methods.get("setup")
+    in_setup = {id(one) for one in each(setup, ast.Call)} if setup is not None else set()
+    return (bool(sizes.facts) and not in_setup.issuperset(inside)) or any(
+        facts & names_in_text(text) for text in reached if text
+    )
 
 
 def _held_classes(project: Project, cls: ClassInfo, sizes: ClassSizes) -> set[str]:
