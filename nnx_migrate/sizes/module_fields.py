@@ -39,6 +39,11 @@ def functions_in_fields(project: Project) -> Mapping[Field, list[tuple[ast.expr,
     return found
 
 
+def values_given(project: Project, field: Field) -> Iterator[ast.expr]:
+    """What constructor calls give a field."""
+    return (value for one, value, _, _ in _given(project) if one == field)
+
+
 @lru_cache(maxsize=2)
 def _given(project: Project) -> tuple[tuple[Field, ast.expr, Scope, ast.ClassDef | None], ...]:
     return tuple(_all_given(project))

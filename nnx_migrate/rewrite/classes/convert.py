@@ -16,6 +16,7 @@ from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.class_values import ClassValue, class_values
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
+from nnx_migrate.rewrite.classes.checks.class_defaults import check_class_defaults
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
@@ -156,6 +157,7 @@ class _Conversion:
             self.project, self.cls, self.items, self.sizes, self.context
         )
         check_functions(self.cls)
+        check_class_defaults(self.project, self.cls)
         check_class_body(self.cls)
         check_method_decorators(self.project, self.cls)
         made = (*self.items.values(), *self.helpers.parameters.values())

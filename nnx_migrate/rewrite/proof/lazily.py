@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.proof.factories import factory_fields, factory_reads
 from nnx_migrate.rewrite.proof.field_modules import FieldModules
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
+from nnx_migrate.rewrite.proof.layer_fields import held_layers, layer_field_reads
 from nnx_migrate.rewrite.proof.members import owners_of, plain_members
 from nnx_migrate.rewrite.proof.reading import (
     asking_inside,
@@ -105,11 +106,13 @@ class _Judge:
             yield from ((cls.name, one) for one in ways_to(self.project, cls, self.attempt))
         given = FieldModules(self.project, self.attempt, self.converted)
         filled = factory_fields(self.converted)
+        layers = held_layers(self.project, self.converted)
         for module in self.project.modules.values():
             places = list(places_of(module, self.explicit))
             yield from self._named(module, places)
             yield from self._asked_inside(module)
             yield from factory_reads(filled, module, places)
+            yield from layer_field_reads(layers, module)
             given.read(module, places)
         yield from self._members()
         yield from given.doubts()

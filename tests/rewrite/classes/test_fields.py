@@ -355,6 +355,54 @@ def main():
     assert printed_alike(source) == {"m.Model": "lazy"}
 
 
+FACTORY = """\
+class M(nn.Module):
+  act: {annotation} = dataclasses.field(default_factory={made})
+
+  def __call__(self, x):
+    return {read}
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "read"),
+    [
+        ("Optional[Callable]", "x"),
+        ("Callable | None", "x"),
+        ("Any", "x if self.act is None else self.act(x)"),
+        ("Any", "x if self.act == None else self.act(x)"),
+    ],
+)
+def test_a_default_factory_beside_none_is_refused(annotation: str, read: str) -> None:
+    source = FACTORY.format(annotation=annotation, read=read, made="lambda: jnp.tanh")
+    assert "None is a value of the field 'act'" in refusal(source).reason
+
+
+def test_a_default_factory_of_a_field_that_a_call_gives_none_is_refused() -> None:
+    source = FACTORY.format(annotation="Any", read="x", made="lambda: jnp.tanh")
+    assert "None is a value" in refusal(source + "\n\nmodel = M(act=None)\n").reason
+
+
+@pytest.mark.parametrize(
+    ("made", "read"),
+    [
+        ("dict", "x"),
+        ("lambda: dict(a=1)", "x"),
+        ("lambda: {'a': 1}", "x"),
+        ("list", "x"),
+        ("make", "x + len(self.act.copy({'a': 1}))"),
+    ],
+)
+def test_a_field_of_any_type_that_linen_freezes_is_frozen(made: str, read: str) -> None:
+    source = FACTORY.format(annotation="Any", read=read, made=made)
+    assert "self.act = nnm.as_field(" in converted("def make():\n  return {}\n\n\n" + source)
+
+
+def test_a_field_of_any_type_that_a_factory_makes_a_function_of_stays_plain() -> None:
+    text = converted(FACTORY.format(annotation="Any", read="self.act(x)", made="lambda: jnp.tanh"))
+    assert "self.act = jnp.tanh if act is None else act\n" in text
+
+
 def with_default(default: str) -> str:
     return f"""\
 import functools

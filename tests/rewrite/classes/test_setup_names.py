@@ -157,3 +157,39 @@ def test_a_collection_may_be_a_string_a_field_or_a_global(collection: str) -> No
 @pytest.mark.parametrize("collection", ["given", "other", "self.kept + x", "self.missing"])
 def test_a_collection_that_only_the_call_knows_is_refused(collection: str) -> None:
     assert "the collection is neither" in refusal(COLLECTION.format(collection)).reason
+
+
+def wrapping(*setup: str) -> str:
+    head = "class M(nn.Module):\n    n: int\n    def setup(self):\n"
+    lines = "".join(f"        {line}\n" for line in setup)
+    return f"{head}{lines}\n    def __call__(self, x):\n        return self.head(x)\n"
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        ('self.head = nn.Sequential([nn.Dense(3, name="first"), nn.relu])',),
+        ('self.head = nn.RNN(nn.GRUCell(3, name="cell_of_mine"))',),
+        ('first = nn.Dense(3, name="first")', "self.head = nn.Sequential([first, nn.relu])"),
+        (
+            "layers = []",
+            'layers.append(nn.Dense(3, name="first"))',
+            "self.head = nn.Sequential(layers)",
+        ),
+    ],
+)
+def test_a_submodule_that_is_given_one_with_a_name_of_its_own_is_refused(
+    setup: tuple[str, ...],
+) -> None:
+    assert "is given a submodule that has a name of its own" in refusal(wrapping(*setup)).reason
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        ("self.head = nn.Sequential([nn.Dense(3), nn.relu])",),
+        ("layers = [nn.Dense(3)]", "self.head = nn.Sequential(layers)"),
+    ],
+)
+def test_a_submodule_that_is_given_others_is_built(setup: tuple[str, ...]) -> None:
+    assert "nnx.Linear(" in converted(wrapping(*setup))

@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.presence import made_by
-from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.bindings import bindings_below, bound_names, changed_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, walk
 
@@ -52,6 +52,36 @@ def check_mangled(items: Iterable[Item]) -> None:
         for name in names:
             if isinstance(name, str) and _is_private(name):
                 raise _mangled(item.call, name)
+
+
+def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+    """Refuse ``self.head = Wrap(nn.Dense(4, name="inner"))``: Linen has ``inner`` beside ``head``, NNX in it.
+
+    Raises:
+      Refused: what ``setup`` builds is given a submodule that has a name of its own.
+    """
+    setup = cls.methods.get("setup")
+    if setup is None:
+        return
+    sites = {key for key, one in items.items() if one.kind is ItemKind.SITE}
+    built = [one for one in each(setup, ast.Call) if id(one) in sites]
+    named = {id(one) for one in built if items[id(one)].name is not None}
+    holders = {
+        name
+        for target, value in (bindings_below(setup) if named else ())
+        if any(id(one) in named for one in walk(value))
+        for name in changed_names(target)
+    }
+    for call in built:
+        for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+            for node in walk(one):
+                if id(node) in named or (isinstance(node, ast.Name) and node.id in holders):
+                    raise Refused(
+                        call,
+                        f"{ast.unparse(call.func)} is given a submodule that has a name of its own",
+                        "give the submodule to an attribute first, without a name",
+                        "names",
+                    )
 
 
 def _is_private(name: str) -> bool:

@@ -10,6 +10,7 @@ from nnx_migrate.rewrite.classes.checks.conflicts import (
     check_automatic,
     check_collections,
     check_mangled,
+    check_named_arguments,
     check_put,
     check_sown,
 )
@@ -224,6 +225,7 @@ def check_items(
     check_mangled(every.values())
     check_sown(cls, every)
     check_put(cls, every)
+    check_named_arguments(cls, items)
     homes = {id(one) for one in (cls.methods.get("setup"), compact)}
     for name, method in cls.methods.items():
         if id(method) in homes:

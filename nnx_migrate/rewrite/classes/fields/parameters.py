@@ -19,9 +19,12 @@ from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
     is_container,
     is_indexed,
+    is_read_as_frozen,
     is_tuple,
     items_are_called,
     items_are_read,
+    makes_container,
+    may_be_none,
     may_hold_arrays,
 )
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
@@ -102,13 +105,16 @@ def _parameter(
     annotation = renderer.render(one.annotation) if here else _inherited(project, cls, one)
     default = one.node.value
     structure = holds_modules(project, one) or items_are_called(project, cls, one)
-    frozen = not structure and is_container(one.annotation)
+    options = _field_options(project, one)
+    factory = options.get("default_factory") if options is not None else None
+    is_frozen = is_container(one.annotation) or is_read_as_frozen(cls, one.name)
+    is_frozen = is_frozen or (factory is not None and makes_container(factory))
+    frozen = not structure and is_frozen
     data = not structure and not frozen and _may_be_arrays(project, cls, one)
     has_arrays = may_hold_arrays(one.annotation) or items_are_read(cls, one.name)
     freeze = "nnm.as_field" if has_arrays else "nnm.freeze"
     value: Expression = call("nnm.constant", one.name) if data else dotted(one.name)
     value = call(freeze, one.name) if frozen else value
-    options = _field_options(project, one)
     if options is not None:
         if _is_false(options.get("init")):
             raise Refused(
@@ -118,8 +124,14 @@ def _parameter(
                 RULE,
             )
         keyword_only = keyword_only or _is_true(options.get("kw_only"))
-        factory = options.get("default_factory")
         if factory is not None:
+            if may_be_none(project, cls, one):
+                raise Refused(
+                    one.node,
+                    f"None is a value of the field {one.name!r}, and its default is made anew",
+                    "give it a plain default",
+                    RULE,
+                )
             made = _made_by(project, cls, one, factory, renderer)
             value = either(is_none(dotted(one.name)), made, dotted(one.name))
             value = call(freeze, value) if frozen else value

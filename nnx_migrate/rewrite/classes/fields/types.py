@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from contextlib import suppress
 
+from nnx_migrate.sizes.module_fields import values_given
 from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
@@ -13,11 +16,56 @@ _FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict"
 _TUPLES = ("Tuple", "tuple")
 _MODULE = "flax.linen.Module"
 _PLAIN = frozenset({"bool", "bytes", "int", "str"})
+_FROZEN_METHODS = frozenset({"copy", "pop", "pretty_repr", "unfreeze"})
 
 
 def is_container(annotation: ast.expr) -> bool:
     """Whether Linen may freeze the value: lists become tuples, dicts FrozenDicts."""
     return _names_one_of(annotation, _FROZEN)
+
+
+def is_read_as_frozen(cls: ClassInfo, name: str) -> bool:
+    """Whether methods call what only a FrozenDict has or does otherwise: ``self.options.copy({"a": 1})``."""
+    methods = (method for owner in cls.mro for method in owner.methods.values())
+    return any(
+        isinstance(one.value, ast.Attribute)
+        and is_self(one.value.value)
+        and one.value.attr == name
+        and one.attr in _FROZEN_METHODS
+        for method in methods
+        for one in each(method, ast.Attribute)
+    )
+
+
+def makes_container(factory: ast.expr) -> bool:
+    """Whether a default factory makes a list or a dict: ``dict``, ``lambda: [1, 2]``."""
+    match factory:
+        case ast.Name(id="dict" | "list"):
+            return True
+        case ast.Lambda(body=ast.Dict() | ast.List() | ast.ListComp() | ast.DictComp()):
+            return True
+        case ast.Lambda(body=ast.Call(func=made)):
+            return makes_container(made)
+    return False
+
+
+def may_be_none(project: Project, cls: ClassInfo, one: Field) -> bool:
+    """Whether None is a value of a field: by its annotation, by a test of a method, or given by a call."""
+    if {"None", "Optional"} & set(re.findall(r"\w+", ast.unparse(one.annotation))):
+        return True
+    if any(_is_none(value) for value in values_given(project, (cls.name, one.name))):
+        return True
+    methods = (method for owner in cls.mro for method in owner.methods.values())
+    return any(
+        _is_none(other) and ast.unparse(test.left) == f"self.{one.name}"
+        for method in methods
+        for test in each(method, ast.Compare)
+        for other in test.comparators
+    )
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_tuple(annotation: ast.expr) -> bool:

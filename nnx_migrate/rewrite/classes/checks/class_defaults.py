@@ -1,0 +1,61 @@
+"""Defaults of fields that are read off the class: ``type(self).width``.
+
+A dataclass keeps them as attributes; the constructor of an NNX class has them in its signature.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.other_values import is_name
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import each, walk
+
+_LOOKS = frozenset({"isinstance", "issubclass", "print", "repr", "str", "super"})
+
+
+def check_class_defaults(project: Project, cls: ClassInfo) -> None:
+    """Refuse methods that read one, or hand their class on to what may.
+
+    Raises:
+      Refused: one does.
+    """
+    fields = {one.name for one in cls.fields}
+    own = {one.name for one in cls.mro}
+    for method in cls.methods.values() if fields else ():
+        receivers = [*method.args.posonlyargs, *method.args.args][:1]
+        is_of_class = "classmethod" in project.decorators(cls, method)
+        name = receivers[0].arg if receivers and is_of_class else ""
+        scope = cls.scope.enter(method)
+        for node in each(method, ast.Attribute):
+            is_class = is_name(node.value, name) or _is_type_of_self(node.value)
+            if node.attr in fields and (is_class or project.resolve(node.value, scope) in own):
+                raise _read(node, f"the default of {node.attr!r}")
+        for one in walk(method):
+            if _is_type_of_self(one) and _is_handed_on(cls.module.parents.of(one), one):
+                raise _read(one, "attributes of its class, perhaps the default of a field")
+
+
+def _is_type_of_self(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name("self"), attr="__class__"):
+            return True
+        case ast.Call(func=ast.Name("type"), args=[ast.Name("self")]):
+            return True
+    return False
+
+
+def _is_handed_on(around: ast.AST | None, node: ast.AST) -> bool:
+    match around:
+        case ast.Assign() | ast.Return():
+            return True
+        case ast.Call(func=called):
+            return called is not node and ast.unparse(called) not in _LOOKS
+    return False
+
+
+def _read(node: ast.AST, what: str) -> Refused:
+    reason = f"it reads {what}, which only Linen's class has"
+    return Refused(node, reason, "make it a constant of the class", "fields")
