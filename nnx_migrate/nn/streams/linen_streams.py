@@ -5,6 +5,7 @@ flax 0.12.8: core/scope.py (``LazyRng``: the key of a stream folded with the pat
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from flax import errors, nnx
 from nnx_migrate.nn.variables.sharing import linen_place
 
 Path = tuple[str, ...]
-_DRAWS = 64  # keys of one stream that are Linen's; later ones are folded from the last
+_DRAWS = 64  # keys of a stream that are Linen's, at least: what a loop of JAX draws later is folded from the last
 
 
 class LinenStream(nnx.RngStream):
@@ -47,14 +48,15 @@ class LinenStream(nnx.RngStream):
         self.tally.draws += 1
         count = self.count[...]
         self.count[...] += 1
-        folds = jnp.asarray(_folds(self.path))
-        key = jax.random.fold_in(self.key[...], folds[jnp.minimum(count, _DRAWS - 1)])
+        folds = jnp.asarray(_folds(self.path, _at_least(self.tally.draws), _separator()))
+        last = len(folds) - 1
+        key = jax.random.fold_in(self.key[...], folds[jnp.minimum(count, last)])
         later = jax.random.fold_in(key, count)
-        return jnp.where(count < _DRAWS - 1, key, later)
+        return jnp.where(count < last, key, later)
 
     def folded(self, path: Path, draw: int) -> jax.Array:
         """The stream's key with a path and a count folded in."""
-        return jax.random.fold_in(self.key[...], jnp.uint32(_fold(path, draw)))
+        return jax.random.fold_in(self.key[...], jnp.uint32(_fold(path, draw, _separator())))
 
 
 @dataclass
@@ -100,23 +102,31 @@ class _MissingStream(nnx.RngStream):
         )
 
 
-def _folds(path: Path) -> np.ndarray[Any, np.dtype[np.uint32]]:
+def _at_least(draws: int) -> int:
+    """How many keys a stream needs of which so many draws were traced: few sizes, so that programs stay alike."""
+    return max(_DRAWS, 1 << (draws + 1).bit_length())
+
+
+@functools.lru_cache(maxsize=256)  # every draw asks
+def _folds(path: Path, draws: int, separator: bytes) -> np.ndarray[Any, np.dtype[np.uint32]]:
     """What Linen folds into the stream's key for its draws 1, 2, ... at ``path``."""
-    return np.array([_fold(path, draw) for draw in range(1, _DRAWS + 1)], np.uint32)
+    return np.array([_fold(path, draw, separator) for draw in range(1, draws + 1)], np.uint32)
 
 
-def _fold(path: Path, draw: int) -> int:
+def _fold(path: Path, draw: int, separator: bytes) -> int:
     """What Linen folds into the stream's key for one draw at ``path``."""
-    return int.from_bytes(hashlib.sha1(b"".join(_words(path, draw))).digest()[:4], "big")
+    words = (*(separator + name.encode() for name in path), separator + _as_bytes(draw))
+    return int.from_bytes(hashlib.sha1(b"".join(words)).digest()[:4], "big")
 
 
-def _words(path: Path, draw: int) -> Iterator[bytes]:
+def _as_bytes(draw: int) -> bytes:
+    return draw.to_bytes((draw.bit_length() + 7) // 8, "big")
+
+
+def _separator() -> bytes:
     from flax import config
 
-    separator = b"\00" if config.flax_fix_rng_separator else b""
-    for name in path:
-        yield separator + name.encode()
-    yield separator + draw.to_bytes((draw.bit_length() + 7) // 8, "big")
+    return b"\00" if config.flax_fix_rng_separator else b""
 
 
 def streams_of(module: Any) -> Iterator[tuple[Any, str, nnx.RngStream, Path]]:
@@ -143,12 +153,20 @@ def set_streams(
     what it drew in this call before, by path and stream. Returns where the draws are counted.
     """
     given, tallies = keys_of(rngs), Tallies()
+    counts: dict[
+        tuple[Path, str], Any
+    ] = {}  # streams of one module without keys of their own share one
     for owner, name, child, scope in streams_of(model):
         tag = str(getattr(owner, "rng_collection", child.tag))
         stream = _stream(child, tag, (*scope_path, *scope), given, tallies)
-        if isinstance(stream, LinenStream) and (before := drawn.get((stream.path, stream.source))):
-            stream.count[...] += before
-            stream.tally.draws = before
+        if isinstance(stream, LinenStream):
+            key = (stream.path, stream.source)
+            if key in counts:
+                stream.count = counts[key]
+            elif before := drawn.get(key):
+                stream.count[...] += before
+                stream.tally.draws = before
+            counts[key] = stream.count
         setattr(owner, name, stream)
     return tallies
 

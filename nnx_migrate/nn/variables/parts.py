@@ -142,11 +142,13 @@ def take_apart(module: Any) -> Parts:
     graphdef, state = nnx.split(module)
     flat = sorted(nnx.to_flat_state(state), key=_linen_order)
     paths = tuple(path for path, _ in flat)
-    places = {path: index for index, path in enumerate(paths)}
+    places = {
+        id(one): index for index, (_, one) in enumerate(flat)
+    }  # two streams may share a count
     streams = []
     for path, node in nnx.iter_graph(module):
         if isinstance(node, nnx.RngStream):
-            key, count = places.get((*path, "key")), places.get((*path, "count"))
+            key, count = places.get(id(node.key)), places.get(id(node.count))
             if key is not None and count is not None:
                 streams.append(Stream(_stream_name(module, path, node), node, key, count))
     return Parts(graphdef, paths, tuple(one for _, one in flat), tuple(streams))
@@ -182,7 +184,9 @@ def _order(part: Any) -> tuple[bool, Any]:
 
 
 def _stream_name(module: Any, path: Path, stream: nnx.RngStream) -> str:
-    """The Linen stream: a layer that names one draws from it, whatever it was forked from."""
+    """The Linen stream: the one whose key it has, or that its layer names, whatever it was forked from."""
+    if hasattr(stream, "source"):
+        return str(stream.source)
     owner: Any = module
     for part in path[:-1]:
         owner = owner[part] if not isinstance(part, str) else getattr(owner, part)
