@@ -57,8 +57,10 @@ def check_mangled(items: Iterable[Item]) -> None:
 def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     """Refuse ``self.head = Wrap(nn.Dense(4, name="inner"))``: Linen has ``inner`` beside ``head``, NNX in it.
 
+    A local name hides the same: ``inner = nn.Dense(4, name="inner")``, ``self.head = inner``.
+
     Raises:
-      Refused: what ``setup`` builds is given a submodule that has a name of its own.
+      Refused: what ``setup`` builds is given a submodule that has a name of its own, or a local name has one.
     """
     setup = cls.methods.get("setup")
     if setup is None:
@@ -66,6 +68,10 @@ def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     sites = {key for key, one in items.items() if one.kind is ItemKind.SITE}
     built = [one for one in each(setup, ast.Call) if id(one) in sites]
     named = {id(one) for one in built if items[id(one)].name is not None}
+    for one in each(setup, ast.Assign):
+        if id(one.value) in named and any(isinstance(to, ast.Name) for to in one.targets):
+            names = ast.unparse(one.targets[0])
+            raise _named(one, f"{names} is a submodule that has a name of its own")
     holders = {
         name
         for target, value in (bindings_below(setup) if named else ())
@@ -76,12 +82,14 @@ def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
         for one in (*call.args, *(keyword.value for keyword in call.keywords)):
             for node in walk(one):
                 if id(node) in named or (isinstance(node, ast.Name) and node.id in holders):
-                    raise Refused(
-                        call,
-                        f"{ast.unparse(call.func)} is given a submodule that has a name of its own",
-                        "give the submodule to an attribute first, without a name",
-                        "names",
-                    )
+                    what = ast.unparse(call.func)
+                    raise _named(call, f"{what} is given a submodule that has a name of its own")
+
+
+def _named(node: ast.AST, reason: str) -> Refused:
+    return Refused(
+        node, reason, "give the submodule to an attribute first, without a name", "names"
+    )
 
 
 def _is_private(name: str) -> bool:
