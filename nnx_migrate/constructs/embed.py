@@ -1,12 +1,15 @@
 """Embed: a table of vectors.
 
-``nn.Embed(n, f)`` becomes ``nnx.Embed(n, f)``: no size is missing. With ``param_dtype`` given it
-becomes ``nnm.Embed``, whose ``attend`` promotes as Linen's does (the native one casts differently).
+``nn.Embed(n, f, dtype=jnp.float32)`` becomes ``nnx.Embed(n, f, dtype=jnp.float32)``: no size is missing.
+Where ``dtype`` is not given, or may be None, it becomes ``nnm.Embed``: the native layer takes the dtype of the
+table that it makes, and keeps it when the program casts the parameters (``bfloat16`` for inference).
 
 flax 0.12.8 and 0.12.12: linen/linear.py, nnx/nn/linear.py.
 """
 
 from __future__ import annotations
+
+import ast
 
 from nnx_migrate.abstract.values import as_array, ending
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
@@ -31,13 +34,19 @@ def attend(call: ShapeCall) -> Outcome:
 
 
 def build(layer: Layer, call: LayerCall) -> Code | Refusal:
-    """Native, or Linen's ``attend`` where ``param_dtype`` makes a difference."""
+    """Native where the dtype is written out, or promoted by a function that is given."""
     arguments = read(layer, call)
     if isinstance(arguments, Refusal):
         return arguments
-    if "param_dtype" in arguments.given and "promote_dtype" not in arguments.given:
-        return own(layer, call)
-    return native(layer, call)
+    dtype = arguments.given.get("dtype")
+    is_native = "promote_dtype" in arguments.given or _is_dtype(call, dtype)
+    return (native if is_native else own)(layer, call)
+
+
+def _is_dtype(call: LayerCall, node: ast.expr | None) -> bool:
+    """Whether an argument is surely a dtype: ``jnp.float32``."""
+    symbol = None if node is None else call.resolve(node)
+    return symbol is not None and symbol.startswith(("jax.numpy.", "numpy."))
 
 
 EMBED = Layer(
@@ -49,7 +58,7 @@ EMBED = Layer(
     ),
     example=Example(
         "nn.Embed(num_embeddings=100, features=16)",
-        "nnx.Embed(num_embeddings=100, features=16, rngs=rngs)",
+        "nnm.Embed(num_embeddings=100, features=16, rngs=rngs)",
     ),
     build=build,
     shape=shape,

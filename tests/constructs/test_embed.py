@@ -10,9 +10,12 @@ from tests.constructs.convert import refusal, text
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("nn.Embed(10, 4, dtype=d)", "nnx.Embed(10, 4, dtype=d, rngs=rngs)"),
+        ("nn.Embed(10, 4, dtype=jnp.float32)", "nnx.Embed(10, 4, dtype=jnp.float32, rngs=rngs)"),
+        ("nn.Embed(10, 4, jnp.bfloat16)", "nnx.Embed(10, 4, dtype=jnp.bfloat16, rngs=rngs)"),
+        ("nn.Embed(10, 4, dtype=d)", "nnm.Embed(10, 4, dtype=d, rngs=rngs)"),
+        ("nn.Embed(10, 4, dtype=None)", "nnm.Embed(10, 4, dtype=None, rngs=rngs)"),
         ("nn.Embed(10, 4, param_dtype=d)", "nnm.Embed(10, 4, param_dtype=d, rngs=rngs)"),
-        ("nn.Embed(10, features=4)", "nnx.Embed(10, features=4, rngs=rngs)"),
+        ("nn.Embed(10, features=4)", "nnm.Embed(10, features=4, rngs=rngs)"),
     ],
 )
 def test_a_use_is_rewritten(before: str, after: str) -> None:

@@ -47,7 +47,7 @@ def test_setup_calls_it_too() -> None:
     [
         pytest.param(
             "    def dense(self, width):\n        return nn.Embed(5, width)\n",
-            ("def dense(self, width, *, rngs):", "return nnx.Embed(5, width, rngs=rngs)"),
+            ("def dense(self, width, *, rngs):", "return nnm.Embed(5, width, rngs=rngs)"),
             id="no size",
         ),
         pytest.param(
