@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import Any
 
 from nnx_migrate.source.modules import Module
+from nnx_migrate.source.names import root_name
 from nnx_migrate.source.texts import ANY, Reader
 
 _BY_NAME = frozenset({"import_module", "__import__"})  # import a module by its name
@@ -188,9 +189,9 @@ def _called(reader: Reader, call: ast.Call, function: str) -> Iterator[NamedImpo
 
 
 def _is_loaded(node: ast.expr, aliases: Mapping[str, str]) -> bool:
-    """``sys.modules``, also of a ``sys`` by another name."""
+    """``sys.modules``, also of a ``sys`` by another name; ``self.modules`` is a field."""
     if isinstance(node, ast.Attribute):
-        return node.attr == "modules"
+        return node.attr == "modules" and root_name(node) != "self"
     return isinstance(node, ast.Name) and aliases.get(node.id) == "sys.modules"
 
 

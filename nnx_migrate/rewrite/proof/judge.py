@@ -97,6 +97,7 @@ def _left(
 
 Use = tuple[str, int, str]  # path, line, why
 
+_OF_CLASSES = ("Type", "type", "Callable")
 _CLASS_NAMES = ("cls", "class", "type", "factory", "ctor", "constructor")
 
 
@@ -174,6 +175,12 @@ def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:
 
 
 def _is_module(project: Project, cls: ClassInfo, annotation: ast.expr) -> bool:
+    """Whether an annotation names a module; ``type[nn.Module]`` and ``Callable[..., nn.Module]`` do not."""
+    match annotation:
+        case ast.Subscript(value=ast.Name(id=word) | ast.Attribute(attr=word)) if (
+            word in _OF_CLASSES
+        ):
+            return False
     for node in walk(annotation):
         if isinstance(node, ast.Name | ast.Attribute):
             symbol = project.resolve(node, cls.scope)

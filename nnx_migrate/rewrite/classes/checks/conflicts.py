@@ -68,10 +68,10 @@ def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     sites = {key for key, one in items.items() if one.kind is ItemKind.SITE}
     built = [one for one in each(setup, ast.Call) if id(one) in sites]
     named = {id(one) for one in built if items[id(one)].name is not None}
-    for one in each(setup, ast.Assign):
-        if id(one.value) in named and any(isinstance(to, ast.Name) for to in one.targets):
-            names = ast.unparse(one.targets[0])
-            raise _named(one, f"{names} is a submodule that has a name of its own")
+    for node in each(setup, ast.Assign):
+        if id(node.value) in named and any(isinstance(to, ast.Name) for to in node.targets):
+            names = ast.unparse(node.targets[0])
+            raise _named(node, f"{names} is a submodule that has a name of its own")
     holders = {
         name
         for target, value in (bindings_below(setup) if named else ())
@@ -80,8 +80,8 @@ def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     }
     for call in built:
         for one in (*call.args, *(keyword.value for keyword in call.keywords)):
-            for node in walk(one):
-                if id(node) in named or (isinstance(node, ast.Name) and node.id in holders):
+            for part in walk(one):
+                if id(part) in named or (isinstance(part, ast.Name) and part.id in holders):
                     what = ast.unparse(call.func)
                     raise _named(call, f"{what} is given a submodule that has a name of its own")
 
