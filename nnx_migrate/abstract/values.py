@@ -160,6 +160,13 @@ class Extended(Value):
 
 
 @dataclass(frozen=True)
+class RepeatedDict(Value):
+    """A dict of submodules that a loop makes: no key tells them apart, only loops go through all of them."""
+
+    each: Repeated
+
+
+@dataclass(frozen=True)
 class Rounds(Value):
     """What the rounds of a loop append, several items each: ``layers += [Dense(n), relu]``.
 
@@ -306,7 +313,7 @@ def held_modules(value: Value) -> Iterator[Submodule | Instance]:
             yield value
         case Sequence(items=items):
             yield from (one for item in items for one in held_modules(item))
-        case Repeated(item=item):
+        case Repeated(item=item) | RepeatedDict(each=Repeated(item=item)):
             yield from held_modules(item)
         case Extended(first=first, rest=rest):
             yield from (one for item in (*first, rest) for one in held_modules(item))

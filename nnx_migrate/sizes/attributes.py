@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
@@ -22,6 +22,7 @@ from nnx_migrate.abstract.values import (
     Partial,
     Record,
     Repeated,
+    RepeatedDict,
     Sequence,
     Static,
     Submodule,
@@ -195,6 +196,9 @@ def call_method(
             return result
         case Record():
             return record_method(interpreter, base, name, args, kwargs, node, frame)
+        case RepeatedDict(each=values) if name in ("items", "values"):
+            item = values.item if name == "values" else Sequence((Unknown("a key"), values.item))
+            return replace(values, item=item)
         case Sequence() | Repeated() | Extended() | Joined():
             return list_method(base, name, args, node, frame)
         case Static(expr=expr):

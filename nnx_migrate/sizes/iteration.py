@@ -77,7 +77,7 @@ def iteration_of(
     foreign: bool = False,
 ) -> list[Value] | tuple[Value, Loop]:
     """Items one by one when they differ and are few, else one abstract item and its loop."""
-    items = _items(value)
+    items = items_of(value)
     if items is not None and len(items) <= _UNROLL and not all(_plain(item) for item in items):
         return items
     loop = Loop(loop_node, interpreter.loop_names, foreign=foreign)
@@ -134,7 +134,7 @@ def _plain(value: Value) -> bool:
     return isinstance(value, Static)
 
 
-def _items(value: Value) -> list[Value] | None:
+def items_of(value: Value) -> list[Value] | None:
     """Items of a loop over a known sequence."""
     match value:
         case Sequence(items=items):
@@ -142,18 +142,18 @@ def _items(value: Value) -> list[Value] | None:
         case Record(entries=entries):
             return [Static(ex.literal(key)) for key in entries]
         case Enumerated(value=inner):
-            found = _items(inner)
+            found = items_of(inner)
             if found is None:
                 return None
             return list(_counted(found, value.start))
         case Zipped(values=values):
-            columns = [_items(one) for one in values]
+            columns = [items_of(one) for one in values]
             known = [column for column in columns if column is not None]
             if len(known) != len(columns) or not known:
                 return None
             return [Sequence(row) for row in zip(*known, strict=False)]
         case Backwards(items=inner):
-            found = _items(inner)
+            found = items_of(inner)
             return None if found is None else found[::-1]
     return None
 
@@ -230,7 +230,7 @@ def _last_item(items: Expr) -> Expr | None:
 
 def _one_of(value: Choice, target: ast.expr, loop: Loop) -> Value:
     """One item of whichever is run over; a sequence without items has none, and no last one."""
-    options = [one for one in value.options if _items(one) != []]
+    options = [one for one in value.options if items_of(one) != []]
     test = value.test if len(options) == len(value.options) == 2 else None
     loops = [Loop(loop.node, loop.names, foreign=loop.foreign) for _ in options]
     found = [_abstract(one, target, own) for one, own in zip(options, loops, strict=True)]

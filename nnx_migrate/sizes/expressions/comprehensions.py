@@ -7,9 +7,23 @@ import functools
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import Extended, Repeated, Sequence, Unknown, Value, join
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import (
+    Extended,
+    Record,
+    Repeated,
+    RepeatedDict,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    held_modules,
+    join,
+)
 from nnx_migrate.sizes.expressions.list_parts import check_filter
+from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.sizes.frames import Frame, Loop
+from nnx_migrate.source.bindings import target_names
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -60,6 +74,80 @@ def read_comprehension(
         return Repeated(item, length, node, dict(loop.last))
     finally:
         frame.env = saved
+
+
+def read_dict_comprehension(interpreter: Interpreter, node: ast.DictComp, frame: Frame) -> Value:
+    """A dict whose keys are known; where a loop makes its values they are alike.
+
+    ``{k: nn.Dense(2) for k in ("a", "b")}``, ``{k: head(x) for k, head in self.heads.items()}``.
+    """
+    generator = node.generators[0]
+    if len(node.generators) != 1 or generator.ifs:
+        return Unknown("a dict of a nested or filtered comprehension")
+    saved = dict(frame.env)
+    try:
+        return _entries(interpreter, node, frame)
+    finally:
+        frame.env = saved
+
+
+def _entries(interpreter: Interpreter, node: ast.DictComp, frame: Frame) -> Value:
+    from nnx_migrate.sizes.assignment import assign
+
+    generator = node.generators[0]
+    iteration = iterate(interpreter, generator.iter, generator.target, frame, node)
+    keys = _keys(interpreter, node, frame)
+    if isinstance(iteration, list):
+        values = []
+        for item in iteration:
+            assign(interpreter, generator.target, item, frame)
+            values.append(interpreter.evaluate(node.value, frame))
+    else:
+        value, loop = iteration
+        interpreter.loops.append(loop)
+        try:
+            assign(interpreter, generator.target, value, frame)
+            values = [interpreter.evaluate(node.value, frame)] * len(keys)
+        finally:
+            interpreter.loops.pop()
+        if values and any(True for _ in held_modules(values[0])):
+            length = ex.literal(len(keys))
+            return RepeatedDict(Repeated(values[0], length, node, dict(loop.last)))
+        if _follows(node.value, frozenset(target_names(generator.target))):
+            return Unknown("a dict of values that differ")
+    if not keys or len(values) != len(set(keys)):
+        return Unknown("a dict whose keys are not known")
+    return Record(dict(zip(keys, values, strict=True)))
+
+
+def _keys(interpreter: Interpreter, node: ast.DictComp, frame: Frame) -> list[str]:
+    """The keys, one by one; [] where one is not known."""
+    from nnx_migrate.sizes.assignment import assign
+    from nnx_migrate.sizes.iteration import items_of
+
+    generator = node.generators[0]
+    found: list[str] = []
+    for item in items_of(interpreter.evaluate(generator.iter, frame)) or ():
+        assign(interpreter, generator.target, item, frame)
+        key = interpreter.evaluate(node.key, frame)
+        text = key_text(key.expr.node) if isinstance(key, Static) else None
+        if text is None:
+            return []
+        found.append(text)
+    return found
+
+
+def _follows(value: ast.expr, names: frozenset[str]) -> bool:
+    """Whether a value reads the variables of its loop, but for a name: ``nn.Dense(2, name=f"head_{k}")``."""
+    for node in ast.iter_child_nodes(value):
+        match node:
+            case ast.keyword(arg="name"):
+                continue
+            case ast.Name(id=name) if name in names:
+                return True
+            case ast.expr() | ast.keyword() if _follows(node, names):  # type: ignore[arg-type]
+                return True
+    return isinstance(value, ast.Name) and value.id in names
 
 
 def _item(

@@ -18,7 +18,7 @@ from nnx_migrate.abstract.values import (
     constant,
 )
 from nnx_migrate.sizes.expressions.calls import read_call
-from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
+from nnx_migrate.sizes.expressions.comprehensions import read_comprehension, read_dict_comprehension
 from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import read_attribute, read_name
 from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
@@ -140,6 +140,7 @@ _READERS: dict[type[ast.expr], Callable[[Interpreter, Any, Frame], Value]] = {
     ast.ListComp: read_comprehension,
     ast.GeneratorExp: read_comprehension,
     ast.SetComp: read_comprehension,
+    ast.DictComp: read_dict_comprehension,
     ast.NamedExpr: _named,
     ast.JoinedStr: _fstring,
     ast.Starred: _starred,
