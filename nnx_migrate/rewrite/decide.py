@@ -23,7 +23,8 @@ from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.lazy_submodules import without_lazy_submodules
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.sizes import ClassSizes
-from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
+from nnx_migrate.sizes.factories import factory_functions
+from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project

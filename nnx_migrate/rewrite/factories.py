@@ -12,7 +12,7 @@ from nnx_migrate.constructs.common.base import Refusal
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.keep import unchangeable
 from nnx_migrate.sizes import ClassSizes
-from nnx_migrate.sizes.factories import FactoryFunction
+from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.mentions import imports_of
 from nnx_migrate.sizes.return_values import IN_FEATURES
 from nnx_migrate.sizes.scope_functions import ScopeFunction

@@ -40,7 +40,9 @@ def _is_comment(module: Module, line: int) -> bool:
     return module.text[start : module.lines.line_end(start)].lstrip().startswith("#")
 
 
-def unchangeable(module: Module, node: ast.FunctionDef, targets: frozenset[int]) -> str | None:
+def unchangeable(
+    module: Module, node: ast.FunctionDef | ast.Lambda, targets: frozenset[int]
+) -> str | None:
     """Why a function has to stay as it is, if it has to.
 
     Args:

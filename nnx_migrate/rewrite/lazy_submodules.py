@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from nnx_migrate.sizes import ClassSizes
-from nnx_migrate.sizes.factories import FactoryFunction
+from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.names import names_in_text
 

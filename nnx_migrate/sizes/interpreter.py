@@ -30,7 +30,7 @@ from nnx_migrate.abstract.values import (
     as_array,
     held_modules,
 )
-from nnx_migrate.sizes.factories import FactoryFunction
+from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.flow import UNLESS_LEFT, Rest
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.loop_names import LoopNames

@@ -24,7 +24,7 @@ def is_module_class(project: Project, symbol: str | None) -> bool:
 
 
 def returned_modules(
-    project: Project, around: Scope, node: ast.FunctionDef, *, named: bool = False
+    project: Project, around: Scope, node: ast.FunctionDef | ast.Lambda, *, named: bool = False
 ) -> tuple[tuple[ast.Call, str], ...]:
     """The constructor calls that a function returns, with the symbol each builds.
 
@@ -36,10 +36,13 @@ def returned_modules(
     """
     scope = around.enter(node)
 
-    nodes = [one for statement in node.body for one in walk(statement)]
+    body = [node.body] if isinstance(node, ast.Lambda) else node.body
+    nodes = [one for statement in body for one in walk(statement)]
     if any(isinstance(one, ast.Yield | ast.YieldFrom | ast.ClassDef) for one in nodes):
         return ()
-    returned = [arm for one in nodes if isinstance(one, ast.Return) for arm in _arms(one.value)]
+    values = [one.value for one in nodes if isinstance(one, ast.Return)]
+    values += [node.body] if isinstance(node, ast.Lambda) else []
+    returned = [arm for one in values for arm in _arms(one)]
     calls: list[tuple[ast.Call, str]] = []
     for value in returned:
         if not isinstance(value, ast.Call):
@@ -61,26 +64,26 @@ def _arms(value: ast.expr | None) -> list[ast.expr | None]:
     return [value]
 
 
-def is_extensible(node: ast.FunctionDef) -> bool:
+def is_extensible(node: ast.FunctionDef | ast.Lambda) -> bool:
     """Whether keyword-only parameters can be added, under names that mean nothing else there."""
     spec = node.args
     used = _names_of(node)
     return used.isdisjoint(_ADDED) and bool(spec.args or spec.kwonlyargs or spec.vararg)
 
 
-def is_placed_by_caller(node: ast.FunctionDef, *, named: bool) -> bool:
+def is_placed_by_caller(node: ast.FunctionDef | ast.Lambda, *, named: bool) -> bool:
     """Whether a function itself does nothing with a name or parent that it is given."""
     return _names_of(node).isdisjoint({"parent"} if named else _PLACEMENT)
 
 
-def _names_of(node: ast.FunctionDef) -> set[str]:
+def _names_of(node: ast.FunctionDef | ast.Lambda) -> set[str]:
     """The parameters of a function and the names that it reads or binds."""
     spec = node.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
     return {*(one.arg for one in every if one), *(one.id for one in each(node, ast.Name))}
 
 
-def is_named(node: ast.FunctionDef, calls: Collection[ast.Call]) -> bool:
+def is_named(node: ast.FunctionDef | ast.Lambda, calls: Collection[ast.Call]) -> bool:
     """Whether a function does nothing with its parameter ``name`` but to give it to all that it builds."""
     spec = node.args
     plain = [*spec.posonlyargs, *spec.args]
@@ -97,7 +100,7 @@ def is_named(node: ast.FunctionDef, calls: Collection[ast.Call]) -> bool:
     )
 
 
-def _leaves_placement(node: ast.FunctionDef, call: ast.Call, *, named: bool) -> bool:
+def _leaves_placement(node: ast.FunctionDef | ast.Lambda, call: ast.Call, *, named: bool) -> bool:
     """Whether a constructor call cannot name its submodule: that is the caller's to do."""
     spread = [one.value for one in call.args if isinstance(one, ast.Starred)]
     own = node.args.vararg.arg if node.args.vararg is not None else None
@@ -113,7 +116,7 @@ def _leaves_placement(node: ast.FunctionDef, call: ast.Call, *, named: bool) -> 
     return True
 
 
-def _has_known_keys(node: ast.FunctionDef, value: ast.expr) -> bool:
+def _has_known_keys(node: ast.FunctionDef | ast.Lambda, value: ast.expr) -> bool:
     """Whether ``**value`` is the function's own ``**kwargs`` or a dict with keys in the text."""
     if not isinstance(value, ast.Name):
         return False
@@ -125,13 +128,13 @@ def _has_known_keys(node: ast.FunctionDef, value: ast.expr) -> bool:
     return all(_is_spread(node, one) or _sets_known_key(node, one) for one in uses)
 
 
-def _is_spread(node: ast.FunctionDef, use: ast.Name) -> bool:
+def _is_spread(node: ast.FunctionDef | ast.Lambda, use: ast.Name) -> bool:
     return any(
         isinstance(one, ast.keyword) and one.arg is None and one.value is use for one in walk(node)
     )
 
 
-def _sets_known_key(node: ast.FunctionDef, use: ast.Name) -> bool:
+def _sets_known_key(node: ast.FunctionDef | ast.Lambda, use: ast.Name) -> bool:
     """Whether a use is ``d = {"key": ...}`` or ``d["key"] = ...`` with no placement key."""
     for one in walk(node):
         match one:

@@ -172,7 +172,7 @@ class _Conversion:
         check_kept(self.cls, attributes)
         check_late_bindings(self.cls)
         reads = self._reads(attributes)
-        common: Edits = dict(reads.call)
+        common: Edits = {**reads.call, **self.helpers.local}
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
         values = self._lazy_values()
         staying = [node for one in values for whole in one.wholes for node in walk(whole)]

@@ -10,7 +10,7 @@ from typing import Literal
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import Outcome, SizeArgument
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
-from nnx_migrate.sizes.factories import FactoryFunction
+from nnx_migrate.sizes.factory_calls import FactoryFunction
 
 Kind = Literal["reference", "constructor"]
 

@@ -30,7 +30,7 @@ def convert_factories(module: Module, context: OutsideContext, draft: Draft) -> 
             draft.edits |= edits
             draft.imports |= imports
             message = (
-                f"{function.node.name}() now takes {IN_FEATURES}= and {RNGS}=;"
+                f"{function.symbol.rpartition('.')[2]}() now takes {IN_FEATURES}= and {RNGS}=;"
                 " callers outside pass them"
             )
             draft.note(function.node, RULE, message, "constructor")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads, local_loads
-from nnx_migrate.sizes.factories import FactoryFunction
+from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode

@@ -29,7 +29,12 @@ def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
         elif isinstance(module, Instance) and module.info is analysis.root.info:
             yield module.call, "the class constructs itself"
     handled = analysis.interpreter.scope_functions.keys() | analysis.interpreter.factories.keys()
+    returned = {
+        id(one) for made in analysis.interpreter.factories.values() for one, _ in made.calls
+    }
     for scope, call in _own_calls(analysis.root, handled):
+        if id(call) in returned:
+            continue
         symbol = analysis.interpreter.project.resolve(call.func, scope)
         if (
             symbol in analysis.interpreter.project.linen

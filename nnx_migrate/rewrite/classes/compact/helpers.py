@@ -18,7 +18,8 @@ from nnx_migrate.rewrite.classes.data import (
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.factories import method_edits
-from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
+from nnx_migrate.sizes.factories import factory_functions
+from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
@@ -33,13 +34,14 @@ class Helpers:
     """What the helper methods contribute to the text of their class.
 
     ``inside`` are ids of the methods, ``builds`` those of the calls in them that build submodules,
-    ``parameters`` what they make themselves.
+    ``parameters`` what they make themselves; ``local`` the edits of functions inside of methods.
     """
 
     inside: set[int] = field(default_factory=set)
     builds: set[int] = field(default_factory=set)
     parameters: dict[int, Item] = field(default_factory=dict)
     edits: Edits = field(default_factory=dict)
+    local: Edits = field(default_factory=dict)
     imports: set[str] = field(default_factory=set)
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
     notes: list[tuple[ast.AST, str]] = field(default_factory=list)
@@ -84,7 +86,7 @@ def _add_factory(
     if function.symbol in context.lazy:
         raise Refused(
             function.node,
-            f"what the helper method {function.node.name!r} builds is lazy",
+            f"what {_called(function)} builds is lazy",
             "build it in setup or in the compact method",
             RULE,
         )
@@ -92,8 +94,13 @@ def _add_factory(
     edits, imports = method_edits(project, function, uses, context.new_arguments)
     found.inside.add(id(function.node))
     found.builds |= {id(call) for call, _ in function.calls}
-    found.edits |= edits
+    (found.local if function.is_local else found.edits).update(edits)
     found.imports |= imports
+
+
+def _called(function: FactoryFunction) -> str:
+    name = function.symbol.rpartition(".")[2]
+    return f"the {'local function' if function.is_local else 'helper method'} {name!r}"
 
 
 def _refused(node: ast.FunctionDef, refusal: ClassRefusal | None) -> Refused:

@@ -112,8 +112,15 @@ def _numbers(nodes: Sequence[ast.AST]) -> set[str]:
 def _binds_only(
     project: Project, scope: Scope, statement: ast.stmt, numbers: Collection[str]
 ) -> bool:
-    """Whether a statement does nothing but bind names to computed values."""
+    """Whether a statement does nothing but bind names to computed values, or to a function."""
     match statement:
+        case (
+            ast.Assign(value=ast.Lambda(args=given))
+            | ast.FunctionDef(decorator_list=[], args=given)
+        ):
+            defaults = (*given.defaults, *(one for one in given.kw_defaults if one is not None))
+            pure = all(is_pure(project, scope, one) for one in defaults)
+            return pure and bool(_bound(statement))
         case ast.AugAssign(target=ast.Name(id=name), value=value):
             return name in numbers and is_pure(project, scope, value)
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
@@ -124,6 +131,8 @@ def _binds_only(
 def _bound(statement: ast.stmt) -> list[str]:
     """The names that an assignment binds; none where it does more."""
     match statement:
+        case ast.FunctionDef(name=name):
+            return [name]
         case ast.Assign(targets=targets):
             pass
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):

@@ -18,7 +18,7 @@ from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import parameter, with_last_parameters, without_parameter
 from nnx_migrate.model import Confidence, SizeArgument
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.sizes.factories import FactoryFunction
+from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.return_values import IN_FEATURES, RNGS
 from nnx_migrate.source.project import Project, Scope
@@ -114,13 +114,12 @@ def _extended(call: ast.Call, extra: list[Argument]) -> Callable[[Renderer], Exp
     return lambda renderer: same_call(renderer.render(call.func), call, renderer, extra)
 
 
-def _with_parameters(
-    function: FactoryFunction, sizes: Sequence[Any]
-) -> Callable[[Renderer], list[Any]]:
-    def make(renderer: Renderer) -> list[Any]:
+def _with_parameters(function: FactoryFunction, sizes: Sequence[Any]) -> Callable[[Renderer], Any]:
+    def make(renderer: Renderer) -> Any:
         made = renderer.without(function.node).inner(function.node)
         if function.is_named:  # the caller's attribute says it
             made = without_parameter(made, "name")
-        return [with_last_parameters(made, [*sizes, parameter(RNGS)])]
+        longer = with_last_parameters(made, [*sizes, parameter(RNGS)])
+        return longer if isinstance(function.node, ast.Lambda) else [longer]
 
     return make
