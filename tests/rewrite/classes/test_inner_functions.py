@@ -210,11 +210,12 @@ def test_a_local_that_is_the_module_makes_no_variables() -> None:
         "conv = lambda n: nn.Conv(n, (2,))",
     ],
 )
-def test_a_function_of_setup_that_builds_layers_of_several_sizes_is_refused(make: str) -> None:
+def test_a_function_of_setup_that_builds_layers_takes_their_sizes(make: str) -> None:
     source = (
         "class M(nn.Module):\n  width: int = 3\n\n  def setup(self):\n"
         f"    {make}\n    self.a = conv(self.width)\n    self.b = conv(4)\n\n"
         "  def __call__(self, x):\n    return self.b(self.a(x))\n"
     )
-    found = refusal(source)
-    assert "of this submodule is needed" in found.reason or "from submodule to" in found.reason
+    text = converted(source)
+    assert "self.a = conv(self.width, in_features=in_features, rngs=rngs)" in text
+    assert "self.b = conv(4, in_features=self.width, rngs=rngs)" in text

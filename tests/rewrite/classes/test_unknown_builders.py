@@ -168,7 +168,8 @@ def test_what_code_that_is_not_followed_builds_by_a_field_is_lazy(body: str, def
     text = (
         f"{HEADER}    layer: Any = {default}\n\n    @nn.compact\n    def __call__(self, x):\n{body}"
     )
-    assert "self.layer may build a submodule" in refusal(text).reason
+    reason = refusal(text).reason
+    assert "self.layer may build a submodule" in reason or "no call seen here reaches it" in reason
 
 
 def test_what_such_code_computes_by_a_field_is_explicit() -> None:
