@@ -21,21 +21,36 @@ from nnx_migrate.linen.core.static import Static
 DEFINITION = "_definition"
 
 
-class NnxName:
-    """A method of NNX's Module that Linen's has not: the user's own attribute of that name wins.
+_NONE = object()
 
-    Found on the class before `setup` ran, it would otherwise hide what `setup` makes.
+
+class NnxName:
+    """A method of NNX's Module that Linen's has not: only modules that were built have it.
+
+    On all others code asks for what Linen's class would have there: `setup` may make it, or a class
+    that stands behind the module class among the bases (``class Net(nn.Module, Mode)``).
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, obj: Any, owner: Any = None) -> Any:
-        if obj is not None and obj.scope is not None:
-            obj._try_setup()
-            if self.name in vars(obj):
-                return vars(obj)[self.name]
-        return vars(nnx_module.Module)[self.name].__get__(obj, owner)
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.home = owner
+
+    def behind(self, owner: Any) -> Any:
+        """What stands under the name in a class's bases behind the module class; `_NONE` if nothing does."""
+        bases = owner.__mro__[owner.__mro__.index(self.home) + 1 :]
+        others = (one for one in bases if one not in nnx_module.Module.__mro__)
+        return next((vars(one)[self.name] for one in others if self.name in vars(one)), _NONE)
+
+    def __get__(self, obj: Any, owner: Any) -> Any:
+        found = self.behind(owner)
+        if found is _NONE and owner._is_built:
+            found = vars(nnx_module.Module)[self.name]
+        if found is _NONE:  # Linen's error where there is no such attribute
+            raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self.name}'")
+        bind = getattr(type(found), "__get__", None)
+        return found if bind is None else bind(found, obj, owner)
 
 
 class GraphNode:

@@ -15,7 +15,7 @@ from flax import errors
 from flax.nnx import module as nnx_module
 
 from nnx_migrate.linen.core.entry import EntryPoints
-from nnx_migrate.linen.core.graph import GraphNode, NnxName
+from nnx_migrate.linen.core.graph import GraphNode
 from nnx_migrate.linen.core.lifecycle import Lifecycle
 from nnx_migrate.linen.core.mixed import class_to_make, is_linen
 from nnx_migrate.linen.core.representation import module_repr
@@ -127,8 +127,6 @@ def _make_dataclass(cls: Any, kw_only: bool) -> None:
         if isinstance(default, dataclasses.Field) and not default.init:
             # It is set in `setup`: when modules are compared it may be missing.
             default.compare = default.hash = default.repr = False
-        if name not in vars(cls) and isinstance(inspect.getattr_static(cls, name, None), NnxName):
-            setattr(cls, name, dataclasses.field())
     own = {
         "parent": (_ParentType, UNSPECIFIED_PARENT, False),
         "name": (str | None, None, True),

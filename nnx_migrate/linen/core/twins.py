@@ -199,8 +199,8 @@ def entries(cls: Any) -> dict[str, Any]:
     """Methods and properties of a twin: each runs the definition's own on a bound copy."""
     found: dict[str, Any] = {}
     for base in cls.__mro__:
-        if base is Module:
-            break
+        if base in Module.__mro__:
+            continue
         for name, value in vars(base).items():
             if (
                 name in found

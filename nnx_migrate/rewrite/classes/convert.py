@@ -34,6 +34,7 @@ from nnx_migrate.rewrite.classes.checks.late_bindings import check_late_bindings
 from nnx_migrate.rewrite.classes.checks.lazy_submodules import check_lazy_submodules
 from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
 from nnx_migrate.rewrite.classes.checks.module_calls import check_functions
+from nnx_migrate.rewrite.classes.checks.nnx_names import check_nnx_names
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
@@ -158,6 +159,7 @@ class _Conversion:
         )
         check_functions(self.cls)
         check_class_defaults(self.project, self.cls)
+        check_nnx_names(self.cls)
         check_class_body(self.cls)
         check_method_decorators(self.project, self.cls)
         made = (*self.items.values(), *self.helpers.parameters.values())
