@@ -35,8 +35,8 @@ def check_nnx_names(cls: ClassInfo) -> None:
         or it defines one that NNX itself uses.
     """
     in_bodies = {name: owner for owner in reversed(cls.mro) for name in _defined(owner)}
-    for name in sorted(_stored(cls) & INTERNAL):
-        raise Refused(cls.node, f"NNX uses {name!r} of its modules itself", "rename it", "names")
+    for taken in sorted(_stored(cls) & INTERNAL):
+        raise Refused(cls.node, f"NNX uses {taken!r} of its modules itself", "rename it", "names")
     for owner in _behind(cls):
         hidden = {name for name in _defined(owner) & PUBLIC if in_bodies[name] is owner}
         if hidden:
