@@ -15,6 +15,7 @@ from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class
 from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
 from nnx_migrate.nn.loops.stacking import Stacking, options_of
+from nnx_migrate.nn.streams.linen_streams import lifted_streams
 from nnx_migrate.nn.variables.parts import Made, hide_captures, take_apart
 
 T = TypeVar("T")
@@ -115,6 +116,10 @@ class Lanes:
 
     def run(self, module: nnx.Module, method: Callable[..., Any], *args: Any) -> Any:
         """``method(copy, *args)`` in every lane; see :func:`vmap`."""
+        with lifted_streams(module, self.stacking.hands_on):
+            return self._run(module, method, *args)
+
+    def _run(self, module: nnx.Module, method: Callable[..., Any], *args: Any) -> Any:
         parts = take_apart(module)
         shared = tuple(one for names in self.shared for one in _flat(names))
         groups = groups_of(parts, self.stacking, True if True in shared else shared)

@@ -14,6 +14,7 @@ from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get 
 from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
 from nnx_migrate.nn.loops.stacking import Stacking
+from nnx_migrate.nn.streams.linen_streams import lifted_streams
 from nnx_migrate.nn.variables.parts import Made, Parts, hide_captures, take_apart
 from nnx_migrate.numerics.axes import from_front, to_front
 
@@ -33,6 +34,12 @@ class Loop:
         self, module: nnx.Module, method: Callable[..., Any], carry: Any, *xs: Any
     ) -> tuple[Any, Any]:
         """``method(copy, carry, *slices) -> (carry, ys)`` for every step; see :func:`scan`."""
+        with lifted_streams(module, self.stacking.hands_on):
+            return self._run(module, method, carry, *xs)
+
+    def _run(
+        self, module: nnx.Module, method: Callable[..., Any], carry: Any, *xs: Any
+    ) -> tuple[Any, Any]:
         parts = take_apart(module)
         groups = groups_of(parts, self.stacking, self.shared, self.carried)
         values = parts.values()

@@ -66,6 +66,10 @@ class Stacking:
         """Whether layers have the stream: one that is not named stays outside, and params stand for it."""
         return self._rule(stream) is not None or self._rule("params") is None
 
+    def hands_on(self, stream: str) -> bool:
+        """Whether the call of a layer has the keys of a stream."""
+        return self._rule(stream) is not None
+
     def is_split(self, stream: str) -> bool:
         """Whether every layer draws its own keys; a stream that is not named goes with params."""
         own = self._rule(stream)

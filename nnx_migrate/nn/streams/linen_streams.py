@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -30,13 +31,31 @@ class LinenStream(nnx.RngStream):
       path: of the module, below the one whose call has keys of its own (:mod:`nnx_migrate.nn.streams.forked`).
       source: the stream of the call that keys come from.
       place: of the module in the model, with what was drawn there.
+      fallback: the stream of ``params`` at the same place, for lifts that leave this one out.
     """
 
-    def __init__(self, key: Any, *, tag: str, source: str, place: Place) -> None:
+    def __init__(
+        self,
+        key: Any,
+        *,
+        tag: str,
+        source: str,
+        place: Place,
+        fallback: LinenStream | None = None,
+    ) -> None:
         super().__init__(key, tag=tag)
         self.path = place.path
         self.source = source
         self.place = place
+        self.fallback = nnx.data(fallback)
+
+    def lifted(self, has: Callable[[str], bool]) -> nnx.RngStream:
+        """The stream inside of a lift that hands on the keys of those streams alone."""
+        if has(self.source):
+            return self
+        if self.fallback is not None and has(self.fallback.source):
+            return self.fallback
+        return _MissingStream(self.key[...], tag=self.tag)
 
     @property
     def tally(self) -> Tally:
@@ -133,7 +152,7 @@ def streams_of(module: Any) -> Iterator[tuple[Any, str, nnx.RngStream, Path]]:
     """Every random stream of a module: its owner, its name there, and the path of its scope."""
     place = linen_place(module)
     for path, owner in list(nnx.iter_graph(module)):
-        if not isinstance(owner, nnx.Pytree):
+        if not isinstance(owner, nnx.Pytree) or isinstance(owner, LinenStream):
             continue
         scope = place(path[:-1] if isinstance(owner, nnx.Rngs) else path)
         for name, child in list(vars(owner).items()):
@@ -159,16 +178,50 @@ def set_streams(
     for owner, name, child, scope in streams_of(model):
         tag = str(getattr(owner, "rng_collection", child.tag))
         stream = _stream(child, tag, (*scope_path, *scope), given, tallies)
-        if isinstance(stream, LinenStream):
-            key = (stream.path, stream.source)
-            if key in counts:
-                stream.count = counts[key]
-            elif before := drawn.get(key):
-                stream.count[...] += before
-                stream.tally.draws = before
-            counts[key] = stream.count
+        here = (stream, stream.fallback) if isinstance(stream, LinenStream) else ()
+        for one in here:
+            if one is not None:
+                _share_count(one, counts, drawn)
         setattr(owner, name, stream)
     return tallies
+
+
+def _share_count(
+    stream: LinenStream,
+    counts: dict[tuple[Path, str], Any],
+    drawn: Mapping[tuple[Path, str], int],
+) -> None:
+    """Let a stream count with those of its module that have the same keys."""
+    key = (stream.path, stream.source)
+    if key in counts:
+        stream.count = counts[key]
+    elif before := drawn.get(key):
+        stream.count[...] += before
+        stream.tally.draws = before
+    counts[key] = stream.count
+
+
+@contextmanager
+def lifted_streams(module: nnx.Module, has: Callable[[str], bool]) -> Iterator[None]:
+    """While a lift runs the module that hands on the keys of those streams of Linen's alone.
+
+    Linen's ``make_rng`` looks for a key among those that the scope has: inside of ``nn.scan`` what its
+    ``split_rngs`` does not name is drawn from ``params``, as where the call was given no such key.
+    """
+    held = [
+        (owner, name, one)
+        for _, owner in list(nnx.iter_graph(module))
+        if isinstance(owner, nnx.Pytree) and not isinstance(owner, LinenStream)
+        for name, one in vars(owner).items()
+        if isinstance(one, LinenStream) and not has(one.source)
+    ]
+    for owner, name, one in held:
+        setattr(owner, name, one.lifted(has))
+    try:
+        yield
+    finally:
+        for owner, name, one in held:
+            setattr(owner, name, one)
 
 
 def keys_of(rngs: Any) -> dict[str, Any]:
@@ -190,9 +243,14 @@ def _stream(
     old: nnx.RngStream, tag: str, path: Path, given: Mapping[str, Any], tallies: Tallies
 ) -> nnx.RngStream:
     source = tag if tag in given else "params"
-    key = given.get(source)
-    if key is None:
+    if given.get(source) is None:
         return _MissingStream(old.key[...], tag=tag)
     shape = old.count[...].shape
-    keys = jax.random.split(key, shape) if shape else key
-    return LinenStream(keys, tag=tag, source=source, place=Place(path, tallies))
+
+    def made(source: str, fallback: LinenStream | None = None) -> LinenStream:
+        keys = jax.random.split(given[source], shape) if shape else given[source]
+        place = Place(path, tallies)
+        return LinenStream(keys, tag=tag, source=source, place=place, fallback=fallback)
+
+    has_other = source != "params" and given.get("params") is not None
+    return made(source, made("params") if has_other else None)
