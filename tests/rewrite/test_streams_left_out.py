@@ -42,15 +42,13 @@ KEYS = {name: jax.random.key(i) for i, name in enumerate(("params", "noise", "dr
 
 
 def main():
-    x = jnp.ones((2, 2, 3, 4))
-    for model in (Inner(), Net()):
-        given = x if type(model) is Net else x[0]
-        variables = jax.jit(model.init)(KEYS, given)
-        for names in ("params", "noise", "params noise", "noise dropout", "params noise dropout"):
-            try:
-                print(model.apply(variables, given, rngs={n: KEYS[n] for n in names.split()}))
-            except Exception as error:
-                print(names, type(error).__name__)
+    x, model = jnp.ones((2, 2, 3, 4)), Net()
+    variables = jax.jit(model.init)(KEYS, x)
+    for names in ("params", "params noise", "noise dropout", "params noise dropout"):
+        try:
+            print(jax.jit(model.apply)(variables, x, rngs={n: KEYS[n] for n in names.split()}))
+        except Exception as error:
+            print(names, type(error).__name__)
 """
 
 
