@@ -22,7 +22,7 @@ from nnx_migrate.linen.core.build import build
 from nnx_migrate.linen.core.explicit_calls import ExplicitCalls
 from nnx_migrate.linen.core.lazy_submodules import on_trial
 from nnx_migrate.linen.core.lifecycle import unbound_error
-from nnx_migrate.linen.core.members import carried, members_of
+from nnx_migrate.linen.core.members import carried, members_of, plain_bases
 from nnx_migrate.linen.core.module import Module
 from nnx_migrate.linen.core.scope import Scope
 from nnx_migrate.linen.core.sizes.declaration import Size
@@ -232,7 +232,9 @@ def _lazy(
         "_explicit": cls,
     }
     meta: Any = _Meta
-    made = meta(cls.__name__, (ExplicitInLazy,), body)
+    made = meta(cls.__name__, (ExplicitInLazy, *plain_bases(cls)), body)
+    # What the class overrides under a private name stays with it, and is no less there.
+    made.__abstractmethods__ = getattr(cls, "__abstractmethods__", frozenset())
     made._is_made = True
     return made
 

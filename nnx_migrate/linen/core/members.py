@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 import textwrap
-from typing import Any
+from typing import Any, Generic
 
 from flax import nnx
 
@@ -33,6 +33,34 @@ def members_of(cls: Any) -> dict[str, Any]:
             if not name.startswith("_") or _is_special(name, value):
                 found.setdefault(name, value)
     return found
+
+
+class _NoHooks:
+    """Stands before plain bases of a lazy class: their hooks have seen the explicit one."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        pass
+
+
+def plain_bases(cls: Any) -> tuple[Any, ...]:
+    """Bases of a class that are no modules, so that ``isinstance(lazy(Net)(), Mixin)`` holds, too.
+
+    Those of typing say nothing, and a dataclass would add its fields to those of the constructor.
+    """
+    modules = [
+        one for one in cls.__mro__ if issubclass(one, nnx.Module) and one not in nnx.Module.__mro__
+    ]
+    named = {base for one in modules for base in one.__bases__ if not issubclass(base, nnx.Module)}
+    found = [one for one in cls.__mro__ if one in named and _is_plain(one)]
+    return (_NoHooks, *found) if found else ()
+
+
+def _is_plain(base: Any) -> bool:
+    return (
+        base not in (*nnx.Module.__mro__, Generic)
+        and not getattr(base, "_is_protocol", False)
+        and not hasattr(base, "__dataclass_fields__")
+    )
 
 
 def _is_special(name: str, value: Any) -> bool:

@@ -21,6 +21,9 @@ from nnx_migrate.source.walking import walk
 RULE = "inheritance"
 _INTERFACE = frozenset((*RECIPES, *CARRIED, *OWN_ONLY, "variables"))  # of every Linen module
 _PROTOCOLS = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
+_DATACLASSES = frozenset(
+    {"dataclasses.dataclass", "flax.struct.dataclass", "attr.s", "attrs.define"}
+)
 
 
 @dataclass(frozen=True)
@@ -208,11 +211,24 @@ def _check_interface(cls: ClassInfo, base: ClassInfo, method: ast.FunctionDef) -
                 )
 
 
+def _is_dataclass(project: Project, cls: ClassInfo) -> bool:
+    decorators = cls.node.decorator_list
+    named = (one.func if isinstance(one, ast.Call) else one for one in decorators)
+    return any(project.resolve(one, cls.scope) in _DATACLASSES for one in named)
+
+
 def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
     """A base that is no Linen module is not rewritten: what it builds, or sets up, would stay Linen's."""
     for base in cls.mro[1:]:
         if base.linen:
             continue
+        if _is_dataclass(project, base):
+            raise Refused(
+                cls.node,
+                f"its base {base.name}, which is no Linen module, is a dataclass and has fields",
+                f"make {base.name} a Linen module",
+                RULE,
+            )
         if "setup" in base.methods:
             raise Refused(
                 cls.node,

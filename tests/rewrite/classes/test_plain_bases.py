@@ -57,3 +57,12 @@ def test_a_plain_base_with_a_setup_is_refused() -> None:
     """`lazy(M)` would have that method, and a lazy module runs its ``setup`` before every call."""
     source = f"class Mix:\n    def setup(self):\n        self.head = nn.relu\n\n{CLASS}"
     assert "which is no Linen module, has a setup" in refusal(source).reason
+
+
+@pytest.mark.parametrize("decorator", ["dataclass", "dataclass(frozen=True)"])
+def test_a_plain_base_that_is_a_dataclass_is_refused(decorator: str) -> None:
+    """Linen's class is a dataclass, too, and its constructor takes the base's fields."""
+    source = (
+        f"import dataclasses\n\n@dataclasses.{decorator}\nclass Mix:\n    w: int = 3\n\n{CLASS}"
+    )
+    assert "is a dataclass and has fields" in refusal(source).reason
