@@ -13,6 +13,7 @@ def mlp(*widths, act=nn.relu):
 
 
 """
+MADE = "def {}_made(self, n):\n    return nn.Dense(n, use_bias=self.flag)"
 PROJECTED = """\
 def projected(x, width, name=None):
     return nn.Dense(width, use_bias=False, name=name)(x)
@@ -35,6 +36,13 @@ def placed(n: str, t: str, known: object = ()) -> list[Piece]:
         ["x = (nn.LayerNorm if self.flag else nn.RMSNorm)()(x)"],
         ["def block(z, width=4):", "    return nn.Dense(width)(z)", "x = block(block(x))"],
         ["block = lambda z: nn.Dense(4)(z)", "x = block(x) + block(x)"],
+        ["dense = lambda n, **rest: nn.Dense(n, use_bias=False, **rest)", "x = dense(4)(dense(3)(x))"],
+        ["def dense(n, bias=True):", "    return nn.Dense(n, use_bias=bias)", "x = dense(4, bias=False)(nn.relu(dense(x.shape[-1])(x)))"],
+        ["parts = {k: nn.Dense(4) for k in ('p', 'q')}", "x = sum(part(x) for part in parts.values())"],
+        [f"x = x + sum({{k: nn.Dense(4, name=f'{n}_{{k}}')(x) for k in ('p', 'q')}}.values())"],
+        ["layer = nn.Dense(4)", "if self.flag:", "    layer = nn.LayerNorm()", "x = layer(x)"],
+        ["for i in range(3):", "    if i % 2:", "        x = x + nn.Dense(4)(x)", "        continue", "    x = nn.LayerNorm()(x)"],
+        ["for w in (3, 4, 5):", "    x = nn.Dense(w)(x)", "    if w == 4:", "        break"],
         ["options = dict(use_bias=False)", "x = nn.Dense(4, **options)(x)"],
         ["Narrow = partial(nn.Dense, use_bias=False)", "x = Narrow(4)(Narrow(3)(x))"],
         ["for i in range(2):", "    x = nn.Dense(4 if i else 3)(x)"],
@@ -59,6 +67,7 @@ def placed(n: str, t: str, known: object = ()) -> list[Piece]:
     ]  # fmt: skip
     return [
         *(piece("", *one, compact=True) for one in lines),
+        piece("", f"x = self.{n}_made(4)(self.{n}_made(3)(x))", compact=True, methods=[MADE.format(n)]),
         piece("", "x = projected(x, 4)", compact=True, top=[PROJECTED]),
         piece("", f"x = projected(projected(x, 3, '{n}_a'), width=4)", compact=True, top=[PROJECTED]),
     ]  # fmt: skip
@@ -67,6 +76,12 @@ def placed(n: str, t: str, known: object = ()) -> list[Piece]:
 def gathered(n: str, t: str, known: object = ()) -> list[Piece]:
     """Layers kept in containers, built by functions, and found by name."""
     return [
+        piece(f"@{n} = self.{n}_made(4)", f"x = @{n}(x)", methods=[MADE.format(n)]),
+        piece(
+            f"@{n} = {{k: nn.Dense(4) for k in ('p', 'q')}}",
+            f"for part in @{n}.values():",
+            "    x = part(x)",
+        ),
         piece(f"@{n} = mlp(5, 4)", f"x = @{n}(x)", top=[MLP]),
         piece(f"@{n} = mlp(3, 3, 4, act=nn.tanh)", f"x = x + @{n}(x)", top=[MLP]),
         piece(
