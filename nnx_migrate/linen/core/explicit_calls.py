@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.lazy_submodules import LazySubmodules, on_trial
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.sizing import Sizing
+from nnx_migrate.linen.core.sizes.trials import class_of
 from nnx_migrate.linen.spmd import LogicallyPartitioned
 from nnx_migrate.nn.seeding.draw_owners import Drawn
 from nnx_migrate.nn.variables.sharing import is_lazy
@@ -113,14 +115,15 @@ class ExplicitCalls:
         makes = self.scope.is_mutable_collection("params")
         if makes and inside.lacks_parameters(model, part, held, calls):
             run = function if calls else None
-            make = self.sizing.for_part(held, run, given)
-            built, drawn = self._built(make)
             below = inside.place_of(model, part) if calls else None
             wanted = inside.places(model, part, calls)
-            reached, whole = (
-                inside.chosen(every, wanted, below)
-                for every in (nnm.variables_with(built, run), nnm.variables_of(built))
-            )
+            with _told_of_widths(self.sizing.make, part):
+                make = self.sizing.for_part(held, run, given)
+                built, drawn = self._built(make)
+                reached, whole = (
+                    inside.chosen(every, wanted, below)
+                    for every in (nnm.variables_with(built, run), nnm.variables_of(built))
+                )
             self._count(drawn, reached)
             made, held = inside.merged(reached, held), inside.merged(whole, held)
             model = nnm.abstract(make)
@@ -269,6 +272,21 @@ class ExplicitCalls:
         """How many keys of the scope itself were drawn: by the module, and by what else shares it."""
         counters = self.scope.rng_counters
         return {name: counters.get(name, 0) for name in self.scope.rngs}
+
+
+@contextlib.contextmanager
+def _told_of_widths(make: Any, part: inside.Path) -> Iterator[None]:
+    """Let errors of a part's first call say what an explicit class cannot do."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        where = "/".join(map(str, part)) or "it"
+        error.add_note(
+            f"{class_of(make).__name__} is explicit: {where} has the sizes that its constructor gives"
+            " it, and not those of the first call, as Linen's has. Call it with inputs of such sizes,"
+            " or keep the class lazy (`rewrite --form lazy`)."
+        )
+        raise
 
 
 def _bound(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from nnx_migrate import nn as nnm
@@ -13,6 +14,8 @@ from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.linen.core.sizes.trials import Trials, called_on, class_of, some_value
 from nnx_migrate.linen.core.sizes.variables import of_variables, shown_by, shown_with_shapes
+
+_MOST = 64  # trials of sizes for a part that is called
 
 
 def solve(
@@ -123,7 +126,47 @@ def solve_part(
     rest = {name: size for name, size in sizes.items() if name not in found}
     guesses = {name: some_value(size) for name, size in rest.items() if name not in optional}
     if run is not None:
-        measured = {name: size for name, size in rest.items() if size.path}
-        known = {name: one for name, one in guesses.items() if name not in measured}
-        found |= called_on(make, measured, {**found, **known}, run, (), {})
+        found |= _measured_in(make, rest, {**guesses, **found}, run, given)
     return guesses | found
+
+
+def _measured_in(
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    known: Mapping[str, Any],
+    run: Callable[[Any], Any],
+    given: Collection[tuple[int, ...]],
+) -> dict[str, Any]:
+    """The sizes with which a part can be called: of its inputs, and of those of the module itself.
+
+    The latter are those of an input with which the part is called: ``net.encoder(x)``. Where that part
+    has nothing of them, any number will do.
+    """
+    measured = {name: size for name, size in sizes.items() if size.path}
+    rest = {name: one for name, one in known.items() if name not in measured}
+    failed: Exception | None = None
+    for own in _own_sizes(sizes, rest, given):
+        try:
+            return own | called_on(make, measured, {**rest, **own}, run, (), {})
+        except Exception as error:  # noqa: BLE001 - raised below unless another size mends it
+            failed = failed or error
+    assert failed is not None
+    raise failed
+
+
+def _own_sizes(
+    sizes: Mapping[str, Size], known: Mapping[str, Any], given: Collection[tuple[int, ...]]
+) -> Iterator[dict[str, Any]]:
+    """Values for sizes of the module's own inputs: all that inputs of the call may show, guesses last."""
+    own = {
+        name: [*_axes(size.axis, given), known.get(name)]  # None: it is left out
+        for name, size in sizes.items()
+        if not size.path and size.fact is None and size.axis is not None
+    }
+    for values in itertools.islice(itertools.product(*map(dict.fromkeys, own.values())), _MOST):
+        sized = zip(own, values, strict=True)
+        yield {name: one for name, one in sized if one is not None}
+
+
+def _axes(axis: int, shapes: Collection[tuple[int, ...]]) -> list[int]:
+    return [one[axis] for one in shapes if -len(one) <= axis < len(one)]
