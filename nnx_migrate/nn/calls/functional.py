@@ -133,9 +133,17 @@ def apply(
         drawn = {**(_keys_of_params(copy, scope_path) if is_init else {}), **(draws or {})}
         tallies = set_streams(copy, rngs, scope_path, drawn)
         before = _flat_variables(copy)
-        here = Running(mutable, frozenset(values), keys_of(rngs), is_init, is_again, module=copy)
+        here = Running(
+            mutable,
+            frozenset(values),
+            keys_of(rngs),
+            is_init,
+            is_again,
+            module=copy,
+            places={id(one): path for path, one in modules_in(copy)} if mutable else {},
+        )
         call = functools.partial(_call, here, _method(copy, method), args, kwargs)
-        start = _sown_before(copy, values, collections)
+        start = _sown_before({*here.places.values()}, values, collections)
         outputs, sown = caught(copy, call, sorted(collections), start)
         if here.sown <= collections:
             break
@@ -155,7 +163,7 @@ def apply(
     }
     return outputs, {
         **{name: dict(value) for name, value in extra.items()},
-        **nested(changed),
+        **nested(_in_order(changed, extra, here)),
     }
 
 
@@ -337,11 +345,26 @@ def _sown_into(mutable: Any) -> frozenset[str]:
     return frozenset(names - {"params"})
 
 
+def _in_order(
+    changed: Mapping[Path, Any], given: Mapping[str, Any], call: Running
+) -> dict[Path, Any]:
+    """What changed as Linen lists it: as it was given, then in the order in which the call made it."""
+    places: dict[Path, int] = {}
+    for collection, tree in given.items():
+        for path, _ in leaves(tree, (collection,)) if isinstance(tree, Mapping) else ():
+            for end in range(2, len(path) + 1):  # a variable may hold a dict
+                places.setdefault(path[:end], len(places))
+
+    def position(path: Path) -> tuple[bool, tuple[float, Path]]:
+        return path not in places, (places[path], ()) if path in places else call.position(path)
+
+    return {path: changed[path] for path in sorted(changed, key=position)}
+
+
 def _sown_before(
-    copy: nnx.Module, values: Mapping[str, Any], collections: Collection[str]
+    modules: Collection[Path], values: Mapping[str, Any], collections: Collection[str]
 ) -> dict[Path, Any]:
     """What earlier calls sowed into these: the given values at paths of the module's modules."""
-    modules = {path for path, _ in modules_in(copy)}
     return {
         (name, *path): value
         for name in collections

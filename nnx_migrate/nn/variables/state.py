@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeVar, cast
 
 import jax
@@ -27,6 +28,7 @@ from nnx_migrate.sharding.boxes import boxed, unbox
 
 C = TypeVar("C", bound=Callable[..., Any])
 PERTURBATIONS = "perturbations"
+LIFT = ""  # in place of a collection
 _AT_INIT = DenyList("intermediates")  # what Linen's ``init`` may change
 
 
@@ -46,6 +48,9 @@ class Running:
       asked: what it was asked for before the variable is made, with the module that asked.
       module: the outermost module that it runs.
       marks: an array for each lazy module inside, by Linen's path: it is used where the call first reaches it.
+      places: where Linen has the modules that it runs, those inside of transformations aside, by id.
+      reached: in which order it made variables, by collection and path, and ran the modules that it runs
+        inside of transformations, by ``LIFT`` and path.
     """
 
     mutable: Any
@@ -58,6 +63,22 @@ class Running:
     asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
     module: nnx.Module | None = None
     marks: dict[tuple[str, ...], jax.Array] = field(default_factory=dict)
+    places: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    reached: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def note(self, module: nnx.Module, collection: str, *name: str) -> None:
+        """Note that the call comes to a variable of a module, or with ``LIFT`` to the module."""
+        place = self.places.get(id(module))
+        if place is not None:
+            self.reached.setdefault((collection, *place, *name), len(self.reached))
+
+    def position(self, path: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+        """When the call made a variable; jax sorts by name those that come out of a transformation."""
+        if path in self.reached:
+            return self.reached[path], ()
+        around = ((LIFT, *path[1:end]) for end in range(1, len(path)))
+        number = next((self.reached[one] for one in around if one in self.reached), None)
+        return (inf, ()) if number is None else (number, path)
 
 
 _running: ContextVar[Running | None] = ContextVar("_running", default=None)
@@ -102,6 +123,8 @@ def lifted(groups: Callable[[Any], Sequence[Any]]) -> Callable[[C], C]:
         @functools.wraps(call)
         def noted(module: nnx.Module, *args: Any, **kwargs: Any) -> Any:
             running = _running.get()
+            if running is not None:
+                running.note(module, LIFT)
             if running is not None and running.is_init:
                 running.lifted.append((module, tuple(groups(module))))
             return call(module, *args, **kwargs)
@@ -160,6 +183,8 @@ def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> 
         call.sown.add(col)
     if not hasattr(module, CAPTURES):
         return False
+    if call is not None:
+        call.note(module, col, name)
     return bool(module.sow(variable_type(col), name, value, **options))
 
 
@@ -191,6 +216,9 @@ def put_variable(module: nnx.Module, col: str, name: str, value: Any) -> None:
         )
     else:
         setattr(module, name, variable(col, value))
+    call = _running.get()
+    if call is not None:
+        call.note(module, col, name)
 
 
 def perturb(module: nnx.Module, name: str, value: Any, collection: str = PERTURBATIONS) -> Any:
