@@ -16,7 +16,6 @@ class Cell(nn.Module):
     @nn.compact
     def __call__(self, c, t):
         c = nn.Dense(4)(c) + t + jax.random.normal(self.make_rng("noise"), c.shape)
-        c = nn.Dropout(0.5, deterministic=False)(c)
         c = c + jax.random.normal(self.make_rng("params"), c.shape)
         return c, c
 
@@ -33,18 +32,18 @@ class Net(nn.Module):
     @nn.compact
     def __call__(self, x):
         v = nn.vmap(
-            Inner, in_axes=0, out_axes=0, axis_size=2, variable_axes={"params": 0}, split_rngs={VMAP}
+            nn.remat(Inner), in_axes=0, out_axes=0, axis_size=2, variable_axes={"params": 0}, split_rngs={VMAP}
         )
-        return nn.remat(Inner)()(v()(x)[0])
+        return v()(x)
 
 
-KEYS = {name: jax.random.key(i) for i, name in enumerate(("params", "noise", "dropout"))}
+KEYS = {name: jax.random.key(i) for i, name in enumerate(("params", "noise"))}
 
 
 def main():
     x, model = jnp.ones((2, 2, 3, 4)), Net()
     variables = jax.jit(model.init)(KEYS, x)
-    for names in ("params", "params noise", "noise dropout", "params noise dropout"):
+    for names in ("noise", "params noise"):
         try:
             print(jax.jit(model.apply)(variables, x, rngs={n: KEYS[n] for n in names.split()}))
         except Exception as error:
@@ -55,9 +54,8 @@ def main():
 @pytest.mark.parametrize(
     ("scan", "vmap"),
     [
-        ('"params": False', '"params": True, "dropout": True'),
+        ('"params": False', '"params": True'),
         ('"params": False, "noise": True', '"params": True, "noise": False'),
-        ('"params": False, "dropout": True, "noise": False', '"params": True'),
     ],
 )
 def test_they_fall_back_as_in_linen(scan: str, vmap: str) -> None:
