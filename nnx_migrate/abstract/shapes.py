@@ -7,14 +7,10 @@ from collections.abc import Iterable
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.slices import exceeds_one, is_one
 from nnx_migrate.abstract.values import Array, Sequence, Static, Value, ending
 
 Dim = Expr | None
-
-
-def is_one(size: Dim) -> bool:
-    """Whether a size is the literal 1."""
-    return size is not None and size.is_constant and size.constant == 1
 
 
 def broadcast(arrays: list[Array]) -> Array:
@@ -66,18 +62,26 @@ def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
 def _stretched(sizes: list[Dim]) -> Dim:
     """Of sizes that are equal unless one of them is 1 the one that is not.
 
-    The axis of an input may be 1 where another array's is not. Sizes that the class gives its own layers are
-    taken not to be 1 unless the code says so.
+    The axis of an input may be 1 where another array's is not, and so may a part of it. Sizes that the class gives
+    its own layers are taken not to be 1 unless the code says so.
     """
     size = agreed(sizes)
-    if size is None or not _is_shown(size):
+    if size is None or all(one == size for one in sizes):
         return size
-    return size if all(one == size for one in sizes) else None
+    sure = [one for one in sizes if exceeds_one(one)]
+    return agreed(sure) if sure else None if _is_of_input(size) else size
 
 
-def _is_shown(size: Expr) -> bool:
-    """Whether a size is just that of an axis of an input."""
-    return isinstance(size.node, ast.Name) and ex.is_input(size.text)
+def _is_of_input(size: Expr) -> bool:
+    """Whether a size is that of an axis of an input, or less."""
+    match size.node:
+        case ast.Name(id=name):
+            return ex.is_input(name)
+        case (
+            ast.BinOp(op=ast.Sub() | ast.FloorDiv() | ast.Mod()) | ast.Call(func=ast.Name(id="min"))
+        ):
+            return any(ex.is_input(name) for name in size.names)
+    return False
 
 
 def agreed(sizes: Iterable[Dim]) -> Dim:
@@ -191,17 +195,17 @@ def einsum(equation: str, operands: list[Array]) -> Array:
         return Array()
     inputs, output = equation.split("->")
     sizes: dict[str, Dim] = {}
-    for letters, operand in zip(inputs.split(","), operands, strict=False):
+    pairs = list(zip(inputs.split(","), operands, strict=False))
+    for letters, operand in pairs:
         _read_letters(letters, operand, sizes)
-    if "..." in output:
-        letters = output.split("...")[1]
-        hidden = [
-            _hidden(one, operand) for one, operand in zip(inputs.split(","), operands, strict=False)
-        ]
-        known = [count for count in hidden if count is not None]
-        rank = len(letters) + max(known) if known else None
-        return Array(tuple(sizes.get(letter) for letter in letters), rank)
-    return array_of(tuple(sizes.get(letter) for letter in output))
+    if "..." not in output:
+        return array_of(tuple(sizes.get(letter) for letter in output))
+    front, _, end = output.partition("...")
+    hidden = [_hidden(letters, operand) for letters, operand in pairs if "..." in letters]
+    known = [count for count in hidden if count is not None]
+    rank = len(front) + max(known) + len(end) if known and len(known) == len(hidden) else None
+    tail = tuple(sizes.get(letter) for letter in end)
+    return Array(tail, rank, least=0 if rank is not None else len(front) + len(end))
 
 
 def _better(one: Dim, two: Dim) -> Dim:
@@ -213,7 +217,7 @@ def _better(one: Dim, two: Dim) -> Dim:
 
 def _hidden(letters: str, operand: Array) -> int | None:
     """How many axes ``...`` stands for in one operand."""
-    if "..." not in letters or operand.rank is None:
+    if operand.rank is None:
         return None
     return operand.rank - len(letters) + 3
 

@@ -22,6 +22,7 @@ from nnx_migrate.abstract.values import (
     Value,
     held_modules,
 )
+from nnx_migrate.sizes.attributes import OpenShape, leading
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import lose
 
@@ -121,6 +122,13 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
     if isinstance(shape, Array) and not starred:
         interpreter.prove(shape, exact=count)
         return [_size(shape.axis(i - count)) for i in range(count)]
+    if isinstance(shape, Array) and len(starred) == 1:
+        interpreter.prove(shape, least=count - 1)
+        head, tail = starred[0], count - starred[0] - 1
+        is_front = tail > 0 and head == 0
+        between = leading(shape, -tail) if is_front else OpenShape((), Array(), 0)
+        ends = [_size(shape.axis(i)) for i in (*range(head), *range(-tail, 0))]
+        return [*ends[:head], between, *ends[head:]]
     return [Unknown("unpacked from an unknown value")] * count
 
 

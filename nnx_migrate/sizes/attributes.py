@@ -10,6 +10,7 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     NONE,
+    STARRED,
     Argument,
     Array,
     Choice,
@@ -70,6 +71,12 @@ class OpenShape(Value):
     def array(self) -> Array:
         """An array of this shape: what is sure are the axes that were added."""
         return Array(self.tail, least=len(self.added))
+
+
+def leading(array: Array, cut: int) -> OpenShape:
+    """``x.shape[:cut]`` of an array of unknown rank, counted from the end."""
+    known = array.known(max(len(array.tail), 1))
+    return OpenShape(known[:cut] if -cut < len(known) else (), array, cut)
 
 
 _OF_ARRAYS = ("shape", "ndim", "size", "dtype", "T")
@@ -266,9 +273,10 @@ def _array_method(
         return as_array(base) or Unknown()
     if name in ("set", "add", "multiply", "get"):  # x.at[...].set(...)
         return _updated(interpreter, node, frame)
-    if name == "reshape" and len(args) != 1:
-        args = (Sequence(args),)
-    if name == "transpose" and len(args) > 1:
+    if name in ("reshape", "transpose") and STARRED in args:  # as x.reshape((*lead, n))
+        given = ast.Tuple(node.args, ast.Load())
+        args = (interpreter.evaluate(ast.copy_location(given, node), frame),)
+    elif (name == "reshape" and len(args) != 1) or (name == "transpose" and len(args) > 1):
         args = (Sequence(args),)
     symbol = f"jax.numpy.{name}"
     return interpreter.call_library(symbol, (base, *args), kwargs, node, frame)

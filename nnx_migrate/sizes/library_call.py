@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Static, Value
+from nnx_migrate.abstract.values import Array, Static, Value, is_none
 from nnx_migrate.sizes.frames import Frame
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Dim = Expr | None
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """One call of a library function."""
+    """One call of a library function; ``bound`` are its arguments where the summary declares its parameters."""
 
     interpreter: Interpreter
     symbol: str
@@ -29,9 +29,12 @@ class LibraryCall:
     kwargs: dict[str, Value]
     node: ast.Call
     frame: Frame
+    bound: Mapping[str, Value] | None = None
 
     def get(self, index: int, name: str) -> Value | None:
         """Argument by position or name."""
+        if self.bound is not None:
+            return self.bound.get(name)
         return self.args[index] if index < len(self.args) else self.kwargs.get(name)
 
     def array(self, index: int = 0, name: str = "a") -> Array | None:
@@ -54,7 +57,21 @@ class LibraryCall:
         if sizes is None or any(s is None or not s.is_constant for s in sizes):
             return None
         found = [s.constant for s in sizes if s]
-        return tuple(n for n in found if isinstance(n, int))
+        whole = tuple(n for n in found if isinstance(n, int))
+        return whole if len(whole) == len(found) else None
+
+    def flag(self, index: int, name: str) -> bool | None:
+        """Argument as a truth value that is False where left out; None where nobody knows it."""
+        value = self.get(index, name)
+        if value is None:
+            return False
+        known = isinstance(value, Static) and value.expr.is_constant
+        return bool(value.expr.constant) if known and isinstance(value, Static) else None
+
+    def is_given(self, index: int, name: str) -> bool:
+        """Whether an argument is given, and not just as None."""
+        value = self.get(index, name)
+        return value is not None and is_none(value) is not True
 
     def behind(self, array: Array, axis: int, more: int = 0) -> Array:
         """The array after something happened at ``axis`` of it, of unknown rank."""
@@ -65,4 +82,5 @@ class LibraryCall:
         self.interpreter.prove(array, least=least, exact=exact)
 
 
-Summaries = dict[str, Callable[[LibraryCall], Value]]
+Summary = Callable[[LibraryCall], Value]
+Summaries = dict[str, Summary]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract.values import (
     SPREAD,
     STARRED,
+    Argument,
+    Array,
     Choice,
     Class,
     Factories,
@@ -29,6 +31,9 @@ from nnx_migrate.sizes.handed_classes import check_handed
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
+
+
+_NUMERIC = ("jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.", "numpy.")
 
 
 def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
@@ -62,8 +67,8 @@ def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
 def _takes_any(value: Value) -> bool:
     """Whether it matters what a call hands in by names that nobody knows."""
     if isinstance(value, Library):
-        return value.symbol == "dict"
-    return isinstance(value, Instance | Submodule | Function)
+        return value.symbol == "dict" or value.symbol.startswith(_NUMERIC)
+    return isinstance(value, Instance | Submodule | Function | Array | Argument)
 
 
 def _builds(value: Value) -> bool:

@@ -21,7 +21,7 @@ from nnx_migrate.sizes.expressions.calls import read_call
 from nnx_migrate.sizes.expressions.comprehensions import read_comprehension, read_dict_comprehension
 from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import read_attribute, read_name
-from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
+from nnx_migrate.sizes.expressions.operators import open_shape, read_binary, read_test, read_unary
 from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
 from nnx_migrate.sizes.frames import Frame, Function
 
@@ -78,7 +78,8 @@ def _sequence(interpreter: Interpreter, node: ast.Tuple | ast.List, frame: Frame
         parts.append(value if isinstance(one, ast.Starred) else Sequence((value,)))
     known = [one for one in parts if isinstance(one, Sequence)]
     if len(known) < len(parts):
-        return joined_lists(*parts)
+        shape = open_shape(parts) if isinstance(node, ast.Tuple) else None
+        return joined_lists(*parts) if shape is None else shape
     items = tuple(item for one in known for item in one.items)
     return Sequence(items, isinstance(node, ast.List))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import slices
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Array, Static, Unknown, Value, as_array
 from nnx_migrate.sizes.frames import Frame
@@ -147,38 +148,4 @@ def _sliced(
     low, high, step = (value.expr if isinstance(value, Static) else None for value in values)
     if part.step is not None or (part.lower and low is None) or (part.upper and high is None):
         return None if step is None or part.step else size
-    return _between(size, low, high)
-
-
-def _between(size: Expr | None, low: Expr | None, high: Expr | None) -> Expr | None:
-    """Length of ``axis[low:high]``; None when it may depend on what is not known."""
-    if size is None:
-        return None
-    end, start = _position(size, high, size), _position(size, low, ex.literal(0))
-    if low is not None and high is None and _is_negative(low):
-        return _at_most(size, Expr(low.node.operand))  # type: ignore[attr-defined]
-    return ex.binary(end, ast.Sub(), start)
-
-
-def _position(size: Expr, bound: Expr | None, default: Expr) -> Expr:
-    """A bound of a slice as a position from the start; one that is no literal counts from there."""
-    if bound is None:
-        return default
-    if _is_negative(bound):
-        return ex.binary(size, ast.Sub(), Expr(bound.node.operand))  # type: ignore[attr-defined]
-    return _at_most(size, bound)
-
-
-def _at_most(size: Expr, bound: Expr) -> Expr:
-    """``min(size, bound)``: slices end where the axis ends."""
-    if size == bound:
-        return size
-    if size.is_constant and bound.is_constant:
-        known = [one.constant for one in (size, bound)]
-        numbers = [one for one in known if isinstance(one, int)]
-        return ex.literal(min(numbers)) if len(numbers) == 2 else bound
-    return Expr(ast.Call(ast.Name("min", ast.Load()), [size.node, bound.node], []))
-
-
-def _is_negative(one: Expr) -> bool:
-    return isinstance(one.node, ast.UnaryOp) and isinstance(one.node.op, ast.USub)
+    return slices.sliced(size, low, high)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.lists import joined_lists
+from nnx_migrate.abstract.shapes import Dim
 from nnx_migrate.abstract.values import (
+    Array,
     Choice,
     Extended,
     Joined,
@@ -83,6 +86,24 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
     if second is not None:
         return second if is_scalar(left) else shapes.beside_unknown(second)
     return Unknown("an operator on unknown values")
+
+
+def open_shape(parts: Iterable[Value]) -> OpenShape | None:
+    """``(*lead, 2, 3)`` of parts one after the other; None where one is no shape or list of sizes."""
+    first, *others = parts
+    if all(isinstance(one, Sequence) for one in others):
+        added = tuple(item for one in others if isinstance(one, Sequence) for item in one.items)
+        whole = combine(first, ast.Add(), Sequence(added))
+        return whole if isinstance(whole, OpenShape) else None
+    sizes: list[Dim] = []
+    for part in (first, *others):
+        if isinstance(part, Sequence):
+            sizes += [one.expr if isinstance(one, Static) else None for one in part.items]
+        elif isinstance(part, ShapeOf | OpenShape):  # what stands before it may be anywhere
+            sizes = []
+        else:
+            return None
+    return OpenShape(tuple(sizes), Array(), 0, tuple(sizes))
 
 
 def _are_static_and_sequence(left: Value, right: Value) -> bool:

@@ -30,7 +30,7 @@ from nnx_migrate.abstract.values import (
     join,
     join_all,
 )
-from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
+from nnx_migrate.sizes.attributes import OpenShape, ShapeOf, leading
 from nnx_migrate.sizes.expressions.indexing import index_array
 from nnx_migrate.sizes.expressions.list_parts import (
     check_part,
@@ -221,9 +221,8 @@ def _shape_item(
         sizes = [array.axis(axis) for axis in range(low, high if isinstance(high, int) else 0)]
         return Sequence(tuple(Static(s) if s else Unknown("size unknown") for s in sizes))
     if low in (None, 0) and isinstance(high, int):
-        known = array.known(max(len(array.tail), 1))
-        return OpenShape(known[:high] if -high < len(known) else (), array, high)
-    return OpenShape(array.known(1) if high is None else (), array, 0)
+        return leading(array, high)
+    return OpenShape(array.known(1), array, 0) if high is None else OpenShape((), Array(), 0)
 
 
 def _bound(interpreter: Interpreter, node: ast.expr | None, frame: Frame) -> int | str | None:

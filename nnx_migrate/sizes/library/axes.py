@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import Array, Static, Unknown, Value
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.values import Array, Unknown, Value, as_array
 from nnx_migrate.sizes.library.fallback import static_call
+from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
 
@@ -26,12 +28,24 @@ def _expand_dims(call: LibraryCall) -> Value:
     array, axes = call.array(), call.numbers(1, "axis")
     if array is None or axes is None:
         return Unknown("expand_dims of unknown values")
+    ordered = _in_turn(array, axes)
+    if ordered is None:
+        return Unknown("expand_dims counted from both ends of an array of unknown rank")
     result: Value = array
     if array.rank is None and axes and max(axes) > 0:
         call.behind(array, max(axes) - 1)
-    for axis in sorted(axes, key=lambda one: (one < 0, one)):
+    for axis in ordered:
         result = inserted(result, axis, ex.literal(1)) if isinstance(result, Array) else result
     return result
+
+
+def _in_turn(array: Array, axes: tuple[int, ...]) -> list[int] | None:
+    """Axes of the result in an order in which they can be added one by one; None where none is known."""
+    if array.rank is not None:
+        return sorted(axis % (array.rank + len(axes)) for axis in axes)
+    if all(axis < 0 for axis in axes):  # those at the end first: the others are counted with them
+        return sorted(axes, reverse=True)
+    return sorted(axes) if all(axis >= 0 for axis in axes) else None
 
 
 def _squeeze(call: LibraryCall) -> Value:
@@ -64,32 +78,34 @@ def _has(array: Array, axes: tuple[int, ...]) -> bool:
     return array.rank is None or all(-array.rank <= axis < array.rank for axis in axes)
 
 
-def _norm(call: LibraryCall) -> Value:
-    """``jnp.linalg.norm(x, ord, axis)``."""
-    return _reduce(call, 2)
-
-
-def _reduce(call: LibraryCall, position: int = 1) -> Value:
-    array = call.array() or call.array(0, "x")
-    keep = call.kwargs.get("keepdims")
+def _reduce(call: LibraryCall) -> Value:
+    array, keeps = call.array(), call.flag(3, "keepdims")
     if array is None:
         return static_call(call) if call.args else Unknown("reduction of an unknown value")
-    axis = call.get(position, "axis")
-    if axis is None or (isinstance(axis, Static) and axis.expr.text == "None"):
-        return Array((), 0)
-    axes = call.numbers(position, "axis")
+    mask = call.get(2, "where")
+    if mask is not None and call.is_given(2, "where"):  # it may have more axes, or longer ones
+        other = as_array(mask)
+        array = shapes.broadcast([array, other]) if other else shapes.beside_unknown(array)
+    axes = call.numbers(1, "axis")
+    if keeps is None or (axes is None and call.is_given(1, "axis")):
+        return Unknown("reduction over unknown axes, or which may keep them")
     if axes is None:
-        return Unknown("reduction over unknown axes")
-    if isinstance(keep, Static) and keep.expr.is_constant and keep.expr.constant:
-        if not _has(array, axes):
-            return Unknown("an axis that the array lacks")
-        if array.rank is not None:
-            gone = {one % array.rank for one in axes}
-            sizes = enumerate(array.known(array.rank))
-            kept = tuple(ex.literal(1) if i in gone else s for i, s in sizes)
-            return Array(kept, array.rank)
+        return _all_ones(array) if keeps else Array((), 0)
+    if not keeps:
+        return _without(call, array, axes)
+    if not _has(array, axes):
+        return Unknown("an axis that the array lacks")
+    if array.rank is None:
         return _ones(call, array, axes)
-    return _without(call, array, axes)
+    gone = {one % array.rank for one in axes}
+    sizes = enumerate(array.known(array.rank))
+    return Array(tuple(ex.literal(1) if i in gone else s for i, s in sizes), array.rank)
+
+
+def _all_ones(array: Array) -> Array:
+    """The array with every axis of size 1."""
+    width = array.rank if array.rank is not None else max(len(array.tail), 1)
+    return array.of((ex.literal(1),) * width)
 
 
 def _ones(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Array:
@@ -106,7 +122,7 @@ def _transpose(call: LibraryCall) -> Value:
     if array is None:
         return Unknown("transpose of an unknown value")
     if axes is None:
-        known = array.rank is not None and len(call.args) < 2 and "axes" not in call.kwargs
+        known = array.rank is not None and not call.is_given(1, "axes")
         return (
             Array(tuple(reversed(array.known(array.rank or 0))), array.rank) if known else Array()
         )
@@ -143,15 +159,23 @@ def _moveaxis(call: LibraryCall) -> Value:
     return Array(tuple(sizes), array.rank)
 
 
-_REDUCTIONS = (
-    "mean sum max min prod var std any all logsumexp amax amin argmax argmin median nanmean nansum"
-)
+# of jax.numpy 0.10 and numpy 2: where keepdims stands differs
+_REDUCTIONS = {
+    "a axis dtype out keepdims where": "mean nanmean",
+    "a axis dtype out keepdims initial where promote_integers": "sum prod nansum",
+    "a axis out keepdims initial where": "max min amax amin",
+    "a axis dtype out ddof keepdims * where correction": "std var",
+    "a axis out keepdims * where": "any all",
+    "a|operand axis out|index_dtype keepdims": "argmax argmin",
+    "a axis out overwrite_input keepdims": "median",
+    "a axis b! keepdims return_sign! where": "logsumexp",
+    "a|x ord axis keepdims": "norm",
+}
 ARRAYS: Summaries = {
-    **dict.fromkeys(_REDUCTIONS.split(), _reduce),
-    "norm": _norm,
-    "expand_dims": _expand_dims,
-    "squeeze": _squeeze,
-    "transpose": _transpose,
-    "swapaxes": _swapaxes,
-    "moveaxis": _moveaxis,
+    **{n: reading(words, _reduce) for words, names in _REDUCTIONS.items() for n in names.split()},
+    "expand_dims": reading("a|array axis|dimensions", _expand_dims),
+    "squeeze": reading("a|array axis|dimensions", _squeeze),
+    "transpose": reading("a|operand axes|permutation", _transpose),
+    "swapaxes": reading("a axis1 axis2", _swapaxes),
+    "moveaxis": reading("a source destination", _moveaxis),
 }

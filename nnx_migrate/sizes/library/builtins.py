@@ -8,6 +8,7 @@ from dataclasses import replace
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
     SPREAD,
+    STARRED,
     Array,
     Extended,
     Instance,
@@ -25,6 +26,8 @@ from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 
 
 def _range(call: LibraryCall) -> Value:
+    if STARRED in call.args:
+        return Range(None, None, counts=False, from_zero=False, arguments=None)
     stop = call.args[-1] if len(call.args) < 3 else None
     last = ex.binary(stop.expr, ast.Sub(), ex.literal(1)) if isinstance(stop, Static) else None
     given = len(call.args)

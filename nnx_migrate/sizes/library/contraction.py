@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Static, Unknown, Value
+from nnx_migrate.abstract.values import Array, Static, Unknown, Value, ending
+from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
 
@@ -25,6 +26,16 @@ def _einsum(call: LibraryCall) -> Value:
 def _matmul(call: LibraryCall) -> Value:
     one, two = call.array(0), call.array(1, "b")
     return shapes.contract_last(one, two) if one and two else Unknown("matmul of unknown values")
+
+
+def _dot(call: LibraryCall) -> Value:
+    """``dot(a, b)``: as ``a @ b`` unless ``b`` has batch axes, which follow those of ``a``."""
+    one, two = call.array(0), call.array(1, "b")
+    if one is None or two is None:
+        return Unknown("dot of unknown values")
+    if two.rank in (1, 2):
+        return shapes.contract_last(one, two)
+    return ending(two.axis(-1)) if two.has(2) else Unknown("dot with an array of unknown rank")
 
 
 def _attention(call: LibraryCall) -> Value:
@@ -59,12 +70,19 @@ def _strides(given: Value | None, count: int) -> tuple[Dim, ...]:
     return sizes if sizes is not None and len(sizes) == count else (None,) * count
 
 
+_PRODUCT = "a|lhs b|rhs * precision preferred_element_type out_sharding dimension_numbers!"
+_POOL = "inputs window_shape strides padding count_include_pad"
+_ATTENTION = (
+    "query key value bias mask broadcast_dropout dropout_rng dropout_rate deterministic dtype "
+    "precision module force_fp32_for_softmax * scale is_causal query_seq_lengths "
+    "key_value_seq_lengths local_window_size implementation return_residual!"
+)
 ARRAYS: Summaries = {
-    "einsum": _einsum,
-    "matmul": _matmul,
-    "dot": _matmul,
-    "max_pool": _pool,
-    "avg_pool": _pool,
-    "min_pool": _pool,
-    "dot_product_attention": _attention,
+    "einsum": reading("*operands optimize precision preferred_element_type out_sharding", _einsum),
+    "matmul": reading(_PRODUCT, _matmul),
+    "dot": reading(_PRODUCT, _dot),
+    "max_pool": reading(_POOL, _pool),
+    "avg_pool": reading(_POOL, _pool),
+    "min_pool": reading(_POOL, _pool),
+    "dot_product_attention": reading(_ATTENTION, _attention),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import Value
+from nnx_migrate.abstract.values import STARRED, Unknown, Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.library import (
     axes,
@@ -43,10 +43,13 @@ def call_library(
     name = symbol.rpartition(".")[2]
     if symbol in _SYMBOLS or symbol in SUMMARIES:
         handler = _SYMBOLS.get(symbol) or SUMMARIES[symbol]
+        if symbol in SUMMARIES and STARRED in args:
+            return Unknown(f"{symbol} of arguments in unknown number")
     elif symbol.startswith("builtins."):
         handler = BUILTINS.get(name, static_call)
     elif symbol.startswith(_NUMERIC):
-        handler = _ARRAYS.get(name, unmodelled)
+        table = _LAX if symbol.startswith("jax.lax.") else _ARRAYS
+        handler = table.get(name, unmodelled)
     else:
         handler = static_call if _is_pure(symbol) else unmodelled
     return handler(call)
@@ -62,6 +65,12 @@ _ARRAYS: Summaries = {
     **contraction.ARRAYS,
     **numerics.ARRAYS,
     **transforms.ARRAYS,
+}
+_LAX: Summaries = {
+    **_ARRAYS,
+    **elementwise.LAX,
+    "pad": unmodelled,  # other arguments than the function of jax.numpy
+    "split": unmodelled,
 }
 _SYMBOLS: Summaries = {
     **creation.SYMBOLS,

@@ -4,55 +4,117 @@ from __future__ import annotations
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array, is_scalar
+from nnx_migrate.abstract.slices import is_one
+from nnx_migrate.abstract.values import (
+    NONE,
+    Array,
+    Sequence,
+    Unknown,
+    Value,
+    as_array,
+    constant,
+    is_none,
+    is_scalar,
+)
+from nnx_migrate.sizes.library.creation import shaped
 from nnx_migrate.sizes.library.fallback import static_call
+from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
-_ELEMENTWISE = frozenset(
-    "relu relu6 gelu silu swish elu selu celu glu_ leaky_relu sigmoid hard_sigmoid hard_swish "  # noqa: SIM905
+_ELEMENTWISE = (
+    "relu relu6 gelu silu swish elu selu celu glu_ leaky_relu sigmoid hard_sigmoid hard_swish "
     "hard_silu hard_tanh tanh softplus soft_sign log_sigmoid softmax log_softmax standardize normalize "
     "exp expm1 log log1p log2 sqrt rsqrt square abs absolute sign sin cos tan arcsin arccos arctan "
-    "sinh cosh erf erf_inv floor ceil round clip negative reciprocal isnan isfinite nan_to_num "
+    "sinh cosh erf erf_inv floor ceil clip negative reciprocal isnan isfinite "
     "add subtract multiply divide true_divide floor_divide mod remainder power maximum minimum "
     "logical_and logical_or logical_not logical_xor equal not_equal greater greater_equal less "
-    "less_equal where select asarray array copy stop_gradient astype flip roll cumsum cumprod sort "
-    "zeros_like ones_like full_like empty_like with_sharding_constraint sub mul div max_ min_ pow "
+    "less_equal where select stop_gradient sub mul div max_ min_ pow "
     "conj conjugate real imag angle log_cosh logaddexp identity hypot arctan2 mish squareplus "
-    "convert_element_type optimization_barrier bitwise_and bitwise_or tril triu argsort "
-    "with_logical_constraint checkpoint_name".split()
+    "optimization_barrier bitwise_and bitwise_or"
 )
-
-# of their arguments only the first is an array of the result's shape: shifts are others
-_OF_THE_FIRST = frozenset(  # or dtypes, names, shardings
-    "roll flip cumsum cumprod sort argsort tril triu round nan_to_num asarray array copy astype "  # noqa: SIM905
-    "zeros_like ones_like full_like empty_like convert_element_type checkpoint_name "
-    "with_sharding_constraint with_logical_constraint".split()
+# By name they may be given in any number; what is no array of the result's shape is a number.
+_OPERANDS = "x a x1 x2 y z m arr min max a_min a_max where mean variance on_true on_false operand"
+_SETTINGS = (
+    "pred dtype approximate negative_slope alpha axis epsilon out precision accuracy deg algorithm"
 )
+# Of these only the first argument is an array of the result's shape: shifts are others, or dtypes, names, shardings.
+_OF_THE_FIRST = {
+    "a shift axis": "roll",
+    "a|m axis": "flip",
+    "a|m k": "tril triu",
+    "a decimals out": "round",
+    "a|x copy nan posinf neginf": "nan_to_num",
+    "a|object dtype order * copy device out_sharding ndmin! subok like": "asarray array",
+    "a order subok": "copy",
+    "a|x dtype * copy device": "astype",
+    "a|operand new_dtype": "convert_element_type",
+    "a|x name": "checkpoint_name",
+    "a|x shardings": "with_sharding_constraint",
+    "a|x logical_axis_resources rules mesh fallback": "with_logical_constraint",
+}
+_LIKE = {
+    "a|prototype|x dtype shape * order subok device sharding out_sharding": (
+        "zeros_like ones_like empty_like"
+    ),
+    "a|x fill_value dtype shape sharding * order subok device out_sharding": "full_like",
+}
+_SORTED = "a axis kind order * stable descending"
+_ACCUMULATED = "a axis dtype out"
 
 
 def _elementwise(call: LibraryCall) -> Value:
-    values = [*call.args, *(v for k, v in call.kwargs.items() if k in ("x", "a", "x1", "x2", "y"))]
+    named = (call.get(-1, name) for name in _OPERANDS.split())
+    values = [*call.args, *(one for one in named if one is not None)]
     chooses = call.symbol.endswith((".where", ".select"))
-    condition, values = (values[:1], values[1:]) if chooses else ([], values)
-    values = values[:1] if call.symbol.rpartition(".")[2] in _OF_THE_FIRST else values
+    condition = call.get(0, "pred")
+    if chooses and condition is None:
+        condition, values = (values[0] if values else None), values[1:]
     arrays = [array for array in map(call.interpreter.array, values) if array]
     if not arrays:
-        sequences = [v for v in values if isinstance(v, Sequence)]
-        if call.symbol.endswith((".array", ".asarray")) and sequences:
-            return _nested(sequences[0])
         return static_call(call) if values else Unknown("no array argument")
     found = shapes.broadcast(arrays)
     if any(as_array(one) is None and not is_scalar(one) for one in values):
         return shapes.beside_unknown(found)
-    if condition:
-        found = _chosen(call.interpreter.array(condition[0]), found)
+    if condition is not None:
+        found = _chosen(call.interpreter.array(condition), found)
     call.interpreter.ranks.want(found, arrays)
     return found
 
 
+def _of_the_first(call: LibraryCall) -> Value:
+    """Of the shape of the first argument."""
+    array, value = call.array(), call.get(0, "a")
+    if array is None and isinstance(value, Sequence) and call.symbol.endswith("array"):
+        return _nested(value)
+    if array is None:
+        return static_call(call) if value is not None else Unknown("no array argument")
+    return array
+
+
+def _like(call: LibraryCall) -> Value:
+    return shaped(call) if call.is_given(3, "shape") else _of_the_first(call)
+
+
+def _along(call: LibraryCall) -> Value:
+    """Of the same shape along an axis, else flattened: ``sort`` has the last one by default."""
+    array, axis = call.array(), call.get(1, "axis")
+    if array is None:
+        return _of_the_first(call)
+    default = NONE if call.symbol.endswith(("cumsum", "cumprod")) else constant(-1)
+    is_flat = is_none(default if axis is None else axis)
+    if is_flat is None:
+        return Unknown("along an axis that may be None")
+    if not is_flat:
+        return array
+    sizes = [] if array.rank is None else array.known(array.rank)
+    known = [size for size in sizes if size is not None]
+    is_known = array.rank is not None and len(known) == array.rank
+    return Array((ex.product(known) if is_known else None,), 1)
+
+
 def _chosen(condition: Array | None, found: Array) -> Array:
     """What ``where`` chooses from, broadcast to its condition: an axis of 1 may become longer."""
-    if not any(shapes.is_one(size) for size in found.tail):
+    if not any(is_one(size) for size in found.tail):
         return found
     return shapes.broadcast([condition, found]) if condition else shapes.beside_unknown(found)
 
@@ -71,4 +133,19 @@ def _nested(value: Value) -> Array:
     return Array((*sizes, *inner.known(inner.rank)), len(sizes) + inner.rank)
 
 
-ARRAYS: Summaries = dict.fromkeys(_ELEMENTWISE, _elementwise)
+_SIMPLE = reading(f"*operands {_OPERANDS} {_SETTINGS}", _elementwise)
+ARRAYS: Summaries = {
+    **dict.fromkeys(_ELEMENTWISE.split(), _SIMPLE),
+    **{n: reading(w, _of_the_first) for w, names in _OF_THE_FIRST.items() for n in names.split()},
+    **{n: reading(words, _like) for words, names in _LIKE.items() for n in names.split()},
+    **dict.fromkeys(("sort", "argsort"), reading(_SORTED, _along)),
+    **dict.fromkeys(("cumsum", "cumprod"), reading(_ACCUMULATED, _along)),
+}
+# where jax.lax has another function by the name
+LAX: Summaries = {
+    "max": _SIMPLE,
+    "min": _SIMPLE,
+    "sort": reading("a|operand dimension is_stable num_keys", _of_the_first),
+    "cumsum": reading("a|operand axis reverse", _of_the_first),
+    "cumprod": reading("a|operand axis reverse", _of_the_first),
+}

@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract import shapes, slices
 from nnx_migrate.abstract.values import Array, Repeated, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.library.axes import inserted
+from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
 
@@ -22,8 +23,7 @@ def _concatenate(call: LibraryCall) -> Value:
     known = [array for array in arrays if array]
     if not known:
         return Unknown("concatenation of unknown values")
-    name = "dimension" if "lax" in call.symbol else "axis"
-    axis = call.number(1, name, 0)
+    axis = call.number(1, "axis", 0)
     if axis is None:
         return Array()
     if len(known) != len(arrays):
@@ -76,23 +76,48 @@ def _split(call: LibraryCall) -> Value:
     index = axis if axis < 0 or array.rank is None else axis - array.rank
     if index >= 0:  # it may be the last one
         return Sequence((call.behind(array, index),) * parts, is_list=True)
-    size = array.axis(index)
-    each = ex.binary(size, ast.FloorDiv(), ex.literal(parts)) if size else None
     width = array.rank or max(len(array.tail), -index)
-    sizes = list(array.known(width))
-    sizes[index] = each
-    return Sequence((array.of(tuple(sizes)),) * parts, is_list=True)
+    pieces: list[Value] = []
+    for number in range(parts):
+        sizes = list(array.known(width))
+        more = parts - 1 - number if call.symbol.endswith(".array_split") else 0
+        sizes[index] = _part(sizes[index], parts, more)
+        pieces.append(array.of(tuple(sizes)))
+    return Sequence(tuple(pieces), is_list=True)
+
+
+def _part(size: Dim, parts: int, more: int) -> Dim:
+    """One of ``parts`` pieces: the first of ``array_split`` are longer where it does not come out even."""
+    if size is None:
+        return None
+    whole = ex.binary(size, ast.Add(), ex.literal(more))
+    return ex.binary(whole, ast.FloorDiv(), ex.literal(parts))
 
 
 def _split_at(array: Array, points: Value | None, axis: int) -> Value:
     cuts = shapes.shape_of(points) if points is not None else None
     if cuts is None or axis != -1:
         return Unknown("split at unknown points")
-    edges: list[Dim] = [ex.literal(0), *cuts, array.axis(-1)]
-    pieces = []
-    for low, high in pairwise(edges):
-        pieces.append(array.with_last(ex.difference(high, low) if low and high else None))
-    return Sequence(tuple(pieces), is_list=True)
+    whole = array.axis(-1)
+    pieces = [_piece(whole, low, high) for low, high in pairwise([ex.literal(0), *cuts, whole])]
+    return Sequence(tuple(map(array.with_last, pieces)), is_list=True)
+
+
+def _piece(whole: Dim, low: Dim, high: Dim) -> Dim:
+    """Size of a piece between two points.
+
+    A point that is a field is taken to lie on the axis where the class itself makes that.
+    """
+    if low is None or high is None:
+        return None
+    is_given = whole is not None and any(ex.is_input(name) for name in whole.names)
+    if not is_given and any(map(_is_field, (low, high))):
+        return ex.difference(high, low)
+    return slices.sliced(whole, low, None if high is whole else high)
+
+
+def _is_field(point: Dim) -> bool:
+    return point is not None and not point.is_constant
 
 
 def _tile(call: LibraryCall) -> Value:
@@ -147,7 +172,9 @@ def _padded(size: Dim, pair: Value) -> Dim:
 
 
 def _glu(call: LibraryCall) -> Value:
-    array = call.array(0, "x")
+    array, axis = call.array(0, "x"), call.number(1, "axis", -1)
+    if axis != -1:
+        return Unknown("glu along another axis")
     last = array.axis(-1) if array else None
     half = ex.binary(last, ast.FloorDiv(), ex.literal(2)) if last else None
     return array.with_last(half) if array else Unknown("glu of an unknown value")
@@ -165,13 +192,13 @@ def _take(call: LibraryCall) -> Value:
 
 
 ARRAYS: Summaries = {
-    "concatenate": _concatenate,
-    "stack": _stack,
-    "take": _take,
-    "split": _split,
-    "array_split": _split,
-    "tile": _tile,
-    "repeat": _repeat,
-    "pad": _pad,
-    "glu": _glu,
+    "concatenate": reading("arrays|operands axis|dimension dtype out", _concatenate),
+    "stack": reading("arrays axis out dtype", _stack),
+    "take": reading("a indices axis out mode unique_indices indices_are_sorted fill_value", _take),
+    "split": reading("ary indices_or_sections axis", _split),
+    "array_split": reading("ary indices_or_sections axis", _split),
+    "tile": reading("a|A reps", _tile),
+    "repeat": reading("a repeats axis * total_repeat_length! out_sharding", _repeat),
+    "pad": reading("a|array pad_width mode * constant_values end_values stat_length", _pad),
+    "glu": reading("x axis", _glu),
 }

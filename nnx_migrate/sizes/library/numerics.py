@@ -6,6 +6,7 @@ import ast
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array, is_none
+from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
 
@@ -36,7 +37,7 @@ def _outer(call: LibraryCall) -> Value:
 def _categorical(call: LibraryCall) -> Value:
     """``jax.random.categorical(key, logits, axis)``: without the axis of the categories."""
     logits, axis = call.array(1, "logits"), call.number(2, "axis", -1)
-    if logits is None or axis != -1 or "shape" in call.kwargs or len(call.args) > 3:
+    if logits is None or axis != -1:
         return Unknown("categorical with a shape or axis of its own")
     rank = None if logits.rank is None else logits.rank - 1
     width = rank if rank is not None else max(1, len(logits.tail) - 1)
@@ -59,14 +60,16 @@ def _attribute(call: LibraryCall) -> Value:
 
 
 ARRAYS: Summaries = {
-    "kron": _kron,
+    "kron": reading("a b", _kron),
     "ndim": _attribute,
-    "outer": _outer,
+    "outer": reading("a b out", _outer),
     "shape": _attribute,
 }
 SYMBOLS: Summaries = {
     "flax.linen._normalize": _normalize,
     "flax.linen.dtypes.promote_dtype": _promote_dtype,
     "flax.linen.promote_dtype": _promote_dtype,
-    "jax.random.categorical": _categorical,
+    "jax.random.categorical": reading(
+        "key logits axis shape! replace mode * out_sharding", _categorical
+    ),
 }

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
+from nnx_migrate.abstract.values import Array, Unknown, Value
+from nnx_migrate.sizes.library.creation import shaped
+from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
 
 def _reshape(call: LibraryCall) -> Value:
     from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 
-    array, shape = call.array(), call.get(1, "shape") or call.kwargs.get("newshape")
+    array, shape = call.array(), call.get(1, "shape")
     if array is None or shape is None:
         return Unknown("reshape of an unknown value")
     sizes = shapes.shape_of(shape)
@@ -37,18 +39,13 @@ def _reshape_open(
 
 
 def _broadcast_to(call: LibraryCall) -> Value:
-    from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
-
-    shape = call.get(1, "shape")
-    if isinstance(shape, ShapeOf) and not isinstance(shape, Sequence):
-        return shape.shape_of
-    if isinstance(shape, OpenShape):
-        return shape.array
-    sizes = shapes.shape_of(shape) if shape is not None else None
-    return shapes.array_of(sizes) if sizes is not None else Array()
+    found = shaped(call)
+    return found if isinstance(found, Array) else Array()
 
 
 ARRAYS: Summaries = {
-    "reshape": _reshape,
-    "broadcast_to": _broadcast_to,
+    "reshape": reading(
+        "a|operand shape|newshape|new_sizes order|dimensions * copy out_sharding", _reshape
+    ),
+    "broadcast_to": reading("array|arr shape * out_sharding subok", _broadcast_to),
 }

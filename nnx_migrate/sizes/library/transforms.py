@@ -10,10 +10,10 @@ from nnx_migrate.abstract.values import (
     Partial,
     Unknown,
     Value,
-    as_array,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.base import PLACEMENT
+from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 
 
@@ -51,9 +51,13 @@ _SAME_FUNCTION = (
     *("jax.named_call", "jaxtyping.jaxtyped", "beartype.beartype", "typeguard.typechecked"),
     *("functools.cache", "functools.lru_cache"),
 )
+_UPDATED = reading(
+    "operand update start_indices|start_index axis * allow_negative_indices",
+    lambda call: call.array(0, "operand") or Unknown("update"),
+)
 ARRAYS: Summaries = {
-    "dynamic_update_slice": lambda call: as_array(call.args[0]) or Unknown("update"),
-    "dynamic_update_slice_in_dim": lambda call: as_array(call.args[0]) or Unknown("update"),
+    "dynamic_update_slice": _UPDATED,
+    "dynamic_update_slice_in_dim": _UPDATED,
 }
 SYMBOLS: Summaries = {
     "functools.partial": _partial,

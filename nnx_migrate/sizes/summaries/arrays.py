@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value
+from nnx_migrate.sizes.library.creation import shaped
+from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import LibraryCall
-
-
-def _resize(call: LibraryCall) -> Value:
-    """``jax.image.resize(image, shape, method)``."""
-    from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
-
-    shape = call.get(1, "shape")
-    if isinstance(shape, ShapeOf) and not isinstance(shape, Sequence):
-        return shape.shape_of
-    if isinstance(shape, OpenShape):
-        return shape.array
-    sizes = shapes.shape_of(shape) if shape is not None else None
-    return shapes.array_of(sizes) if sizes is not None else Unknown("resize to unknown sizes")
 
 
 def _convolution(call: LibraryCall) -> Value:
@@ -59,7 +47,7 @@ def _dot_general(call: LibraryCall) -> Value:
 
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
-    "jax.image.resize": _resize,
+    "jax.image.resize": reading("image shape method antialias precision", shaped),
     "jax.lax.conv_general_dilated": _convolution,
     "jax.lax.dot_general": _dot_general,
 }
