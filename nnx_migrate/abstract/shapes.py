@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
@@ -13,18 +13,18 @@ from nnx_migrate.abstract.values import Array, Sequence, Static, Value, ending
 Dim = Expr | None
 
 
-def broadcast(arrays: list[Array]) -> Array:
+def broadcast(arrays: list[Array], ones: Collection[str] = ()) -> Array:
     """Shape of an elementwise operation.
 
     Two sizes that are neither equal nor the literal 1 are equal at run time; the one that does
-    not depend on an input is kept.
+    not depend on an input is kept. ``ones`` are the texts of sizes that may be 1 nevertheless.
     """
     if not arrays:
         return Array((), 0)
     if len(arrays) == 1:
         return arrays[0]
     count = max(max(len(array.tail), 1 if array.path else 0) for array in arrays)
-    tail = tuple(_broadcast_axis(arrays, index) for index in range(-count, 0))
+    tail = tuple(_broadcast_axis(arrays, index, ones) for index in range(-count, 0))
     open_ranks = [array for array in arrays if array.rank is None]
     if not open_ranks:
         rank = max(array.rank or 0 for array in arrays)
@@ -42,7 +42,7 @@ def beside_unknown(array: Array) -> Array:
     return Array((last if array.has(1) and not is_one(last) else None,), least=array.least)
 
 
-def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
+def _broadcast_axis(arrays: list[Array], index: int, ones: Collection[str]) -> Dim:
     """One axis; an array that may lack it says nothing where the others are 1.
 
     A time ``t`` may be a number: the last axis of ``jnp.ones((batch, 1)) * t`` is 1 then.
@@ -52,24 +52,27 @@ def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
     candidates = [size for size in sizes if not is_one(size)]
     if candidates:
         sure = [one for one in having if one.has(-index) and not is_one(one.axis(index))]
-        return _stretched(candidates) if sure or len(candidates) == len(sizes) else None
+        return _stretched(candidates, ones) if sure or len(candidates) == len(sizes) else None
     unsure = [a.axis(index) for a in arrays if a.rank is None and -index > a.depth]
     if all(is_one(size) for size in unsure):
         return ex.literal(1)
     return agreed(unsure) if not sizes and None not in unsure else None
 
 
-def _stretched(sizes: list[Dim]) -> Dim:
+def _stretched(sizes: list[Dim], ones: Collection[str]) -> Dim:
     """Of sizes that are equal unless one of them is 1 the one that is not.
 
     The axis of an input may be 1 where another array's is not, and so may a part of it. Sizes that the class gives
     its own layers are taken not to be 1 unless the code says so.
     """
-    size = agreed(sizes)
-    if size is None or all(one == size for one in sizes):
-        return size
+    first = sizes[0]
+    if all(one == first for one in sizes):
+        return first
     sure = [one for one in sizes if exceeds_one(one)]
-    return agreed(sure) if sure else None if _is_of_input(size) else size
+    if sure:
+        return agreed(sure)
+    size = agreed(one for one in sizes if one is None or one.text not in ones)
+    return None if size is None or _is_of_input(size) else size
 
 
 def _is_of_input(size: Expr) -> bool:

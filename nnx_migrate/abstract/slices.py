@@ -27,6 +27,12 @@ def bounds(size: Expr) -> tuple[Bound, Bound]:
             return 0, None
         case ast.Call(func=ast.Name(id="min" | "max" as name), args=args, keywords=[]):
             return _extreme(name, [bounds(Expr(one)) for one in args])
+        case ast.BinOp(
+            left=ast.Call(func=ast.Name(id="min"), args=[whole, ast.Constant(value=int(far))]),
+            op=ast.Sub(),
+            right=ast.Call(func=ast.Name(id="min"), args=[other, ast.Constant(value=int(near))]),
+        ) if far >= near and Expr(whole) == Expr(other):  # a slice between two numbers
+            return 0, far - near
         case ast.IfExp(body=yes, orelse=no):
             return _either(bounds(Expr(yes)), bounds(Expr(no)))
         case ast.BinOp(left=left, op=op, right=right):

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Self
 
 from nnx_migrate.abstract import expression as ex
@@ -107,6 +107,16 @@ class Interpreter(ABC):
     steps: int = 0
 
     # ---- bookkeeping
+
+    @cached_property
+    def ones(self) -> frozenset[str]:
+        """The texts of fields that are 1 unless a caller says otherwise: as a size, they may be broadcast."""
+        fields = self.root.info.fields
+        return frozenset(
+            f"self.{one.name}"
+            for one in fields
+            if isinstance(one.default, ast.Constant) and repr(one.default.value) == "1"
+        )
 
     def noted(self) -> Self:
         """The same with notes of its own: who reads a finished run adds to them."""

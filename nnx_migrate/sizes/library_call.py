@@ -77,6 +77,10 @@ class LibraryCall:
         """The array after something happened at ``axis`` of it, of unknown rank."""
         return self.interpreter.ranks.behind(array, axis, more)
 
+    def want_rank(self, array: Array | None) -> None:
+        """Note that more would be known of the result if the array's rank were."""
+        self.interpreter.ranks.wanted |= array is not None and array.rank is None
+
     def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
         """Note how many axes an argument has, or the call would fail."""
         self.interpreter.prove(array, least=least, exact=exact)

@@ -145,9 +145,9 @@ def value_of(argument: SizeArgument, inputs: dict[str, Any]) -> Any:
     return shape if argument.axis is None else shape[argument.axis]
 
 
-def answers(found: ClassSizes, inputs: dict[str, Any]) -> list[int | None]:
+def answers(found: ClassSizes, inputs: dict[str, Any], **names: Any) -> list[int | None]:
     """``in_features`` of every Dense in the order of the code; None where none is given."""
-    values = {one.name: value_of(one, inputs) for one in found.new_arguments}
+    values = names | {one.name: value_of(one, inputs) for one in found.new_arguments}
     sites = [site for site in found.sites.values() if site.class_name == "Dense"]
     sites.sort(key=lambda one: (one.call.lineno, one.call.col_offset))
     return [_evaluated(site.sizes["in_features"], values) for site in sites]

@@ -7,9 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract import slices
+from nnx_migrate.abstract import shapes, slices
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Static, Unknown, Value, as_array
+from nnx_migrate.abstract.values import (
+    Array,
+    Extended,
+    Joined,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+)
 from nnx_migrate.sizes.frames import Frame
 
 if TYPE_CHECKING:
@@ -22,19 +31,24 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
     parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
     has_dots = any(isinstance(p, ast.Constant) and p.value is Ellipsis for p in parts)
     consumed = sum(1 for p in parts if not _adds_axis(p) and not _is_dots(p))
+    if len(parts) == 1 and _is_tuple(interpreter, parts[0], frame):
+        return Array()  # of several indices
     interpreter.prove(array, least=consumed)
     if array.rank is None:
         array = replace(array, least=max(array.least, consumed))
-    if has_dots:
-        after = parts[next(i for i, p in enumerate(parts) if _is_dots(p)) + 1 :]
-        before = parts[: len(parts) - len(after) - 1]
-        return _index_tail(interpreter, array, before, after, frame)
-    if array.rank is None:
-        return _index_open(interpreter, array, parts, consumed, frame)
-    missing = array.rank - consumed
-    if missing < 0:
+    elif array.rank < consumed:
         return Unknown("too many indices")
-    fill = [ast.Slice() for _ in range(missing)]
+    at = next((i for i, p in enumerate(parts) if _is_dots(p)), len(parts))
+    before, after = parts[:at], parts[at + 1 :]
+    if array.rank is None and not has_dots:
+        return _index_open(interpreter, array, parts, consumed, frame)
+    picks = {id(p): _pick(interpreter, p, frame) for p in parts if _is_pick(p)}
+    if any(one is None or one.rank != 0 for one in picks.values()):
+        interpreter.ranks.wanted |= array.rank is None or None in picks.values()
+        return _gathered(interpreter, array, before, after, picks, frame)
+    if has_dots:
+        return _index_tail(interpreter, array, before, after, frame)
+    fill = [ast.Slice() for _ in range((array.rank or 0) - consumed)]
     return _index_known(interpreter, array, [*parts, *fill], frame)
 
 
@@ -48,9 +62,9 @@ def _index_open(
         return array
     picks = [part for part in parts if not isinstance(part, ast.Slice) and not _adds_axis(part)]
     added = sum(1 for part in parts if _adds_axis(part))
-    values = [interpreter.evaluate(part, frame) for part in picks]
+    numbers = [_pick(interpreter, part, frame) for part in picks]
     rest = interpreter.ranks.behind(array, consumed - 1, added - len(picks))
-    if all(isinstance(value, Static) for value in values):
+    if all(one is not None and one.rank == 0 for one in numbers):
         return rest
     return replace(rest, grown=None)  # an index that is an array brings axes of its own
 
@@ -94,17 +108,15 @@ def _index_tail(
     else:
         untouched = max(array.depth - consumed - changed, 0) if before else 1
     front = array.known(consumed + untouched)[:untouched]
-    fancy = [interpreter.evaluate(p, frame) for p in before if not isinstance(p, ast.Slice)]
-    found = array.of((*front, *tail), more)
-    return found if all(isinstance(one, Static) for one in fancy) else Array(found.tail)
+    return array.of((*front, *tail), more)
 
 
 def _index_known(
     interpreter: Interpreter, array: Array, parts: list[ast.expr], frame: Frame
 ) -> Value:
+    """Indexing an array of known rank by numbers and slices."""
     sizes = list(array.known(array.rank or 0))
     out: list[Expr | None] = []
-    advanced: list[Array] = []
     for part in parts:
         if _adds_axis(part):
             out.append(ex.literal(1))
@@ -112,30 +124,95 @@ def _index_known(
         size = sizes.pop(0)
         if isinstance(part, ast.Slice):
             out.append(_sliced(interpreter, size, part, frame))
-            continue
-        picked = as_array(interpreter.evaluate(part, frame))
-        if picked is not None:
-            if not advanced:
-                if picked.rank is None:
-                    rest = _index_known_tail(
-                        interpreter, sizes, parts[parts.index(part) + 1 :], frame
-                    )
-                    sure = len(out) + len(rest)
-                    return Array(rest or (None,), least=sure)
-                out.extend(picked.known(picked.rank))
-            advanced.append(picked)
     return Array(tuple(out), len(out))
 
 
-def _index_known_tail(
-    interpreter: Interpreter, sizes: list[Expr | None], parts: list[ast.expr], frame: Frame
-) -> tuple[Expr | None, ...]:
-    if not all(isinstance(part, ast.Slice) for part in parts):
-        return ()
-    pairs = zip(sizes, parts, strict=False)
-    return tuple(
-        _sliced(interpreter, size, p, frame) for size, p in pairs if isinstance(p, ast.Slice)
-    )
+def _is_pick(part: ast.expr) -> bool:
+    """Whether an index takes elements of an axis: a number or an array."""
+    return not (isinstance(part, ast.Slice) or _adds_axis(part) or _is_dots(part))
+
+
+def _is_tuple(interpreter: Interpreter, part: ast.expr, frame: Frame) -> bool:
+    """Whether what stands for one index is a tuple of several."""
+    if not _is_pick(part):
+        return False
+    value = interpreter.evaluate(part, frame)
+    is_list = isinstance(value, Sequence) and value.is_list
+    return isinstance(value, Sequence | Repeated | Extended | Joined) and not is_list
+
+
+def _pick(interpreter: Interpreter, part: ast.expr, frame: Frame) -> Array | None:
+    """An index as an array: a number has no axes; None for what may have any, or be a slice."""
+    value = interpreter.evaluate(part, frame)
+    if isinstance(value, Static):  # a field is taken for a number
+        expr = value.expr
+        is_number = type(expr.constant) is int if expr.is_constant else not _is_slice(expr)
+        return Array((), 0) if is_number else None
+    if isinstance(value, Sequence):
+        is_plain = all(isinstance(one, Static) for one in value.items)
+        return Array((ex.literal(len(value.items)),), 1) if is_plain else None
+    array = interpreter.array(value)
+    return array if array is not None and array.rank is not None else None
+
+
+def _is_slice(one: Expr) -> bool:
+    return isinstance(one.node, ast.Call) and ast.unparse(one.node.func) == "slice"
+
+
+_PICKED, _OPEN = "picked", "open"  # in a list of sizes: an axis taken from, axes in unknown number
+Sizes = list[Expr | str | None]
+
+
+def _gathered(
+    interpreter: Interpreter,
+    array: Array,
+    before: list[ast.expr],
+    after: list[ast.expr],
+    picks: dict[int, Array | None],
+    frame: Frame,
+) -> Array:
+    """Indexing by arrays: their axes stand where the indexed ones were, or in front if those lie apart."""
+    used, kept = (sum(1 for p in side if not _adds_axis(p)) for side in (before, after))
+    sizes: Sizes = [None] * used + [_OPEN] + list(array.known(kept) if kept else ())
+    if array.rank is not None:
+        sizes = [*array.known(array.rank)]
+    fill = len(sizes) - used - kept
+    parts = [*before, *([ast.Slice()] * fill), *after]
+    made: Sizes = []
+    for part in parts:
+        size = ex.literal(1) if _adds_axis(part) else sizes.pop(0)
+        if isinstance(part, ast.Slice) and not isinstance(size, str):
+            size = _sliced(interpreter, size, part, frame)
+        made.append(_PICKED if id(part) in picks else size)
+    sides = [any(map(_is_pick, side)) for side in (before, after)]
+    if None in picks.values() or (all(sides) and fill == 0):  # where the axes stand is not known
+        return _behind_all(made)
+    arrays = [one for one in picks.values() if one is not None and one.rank != 0]
+    together = shapes.broadcast(arrays, interpreter.ones)
+    return _with_block(made, [*together.known(together.rank or 0)])
+
+
+def _behind_all(sizes: Sizes) -> Array:
+    """An array of which only the axes behind all indexed ones are known."""
+    last = max(i for i, size in enumerate(sizes) if size == _PICKED)
+    return _ending(sizes[last:])
+
+
+def _with_block(sizes: Sizes, block: Sizes) -> Array:
+    """An array of these sizes with the axes of its indices at their place."""
+    at = [i for i, size in enumerate(sizes) if size == _PICKED]
+    rest = [size for size in sizes if size != _PICKED]
+    start = at[0] if at[-1] - at[0] + 1 == len(at) else 0
+    return _ending([*rest[:start], *block, *rest[start:]])
+
+
+def _ending(sizes: Sizes) -> Array:
+    """An array of these sizes, as far as they are known from the last one on."""
+    gaps = [i for i, size in enumerate(sizes) if isinstance(size, str)]
+    known = [size for size in sizes[gaps[-1] + 1 if gaps else 0 :] if not isinstance(size, str)]
+    if not gaps:
+        return Array(tuple(known), len(known))
+    return Array(tuple(known) or (None,), least=len(sizes) - len(gaps))
 
 
 def _sliced(

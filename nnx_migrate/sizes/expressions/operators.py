@@ -39,17 +39,20 @@ def read_binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Valu
     """Value of ``left op right``."""
     left, right = interpreter.evaluate(node.left, frame), interpreter.evaluate(node.right, frame)
     left, right = interpreter.settled(left), interpreter.settled(right)
-    found = combine(left, node.op, right)
+    found = combine(left, node.op, right, interpreter.ones)
     interpreter.ranks.want(found, (left, right))
     return found
 
 
-def combine(left: Value, op: ast.operator, right: Value) -> Value:
+def combine(
+    left: Value, op: ast.operator, right: Value, ones: frozenset[str] = frozenset()
+) -> Value:
     """``left op right`` on abstract values."""
     for one in (left, right):
         if isinstance(one, Choice) and any(isinstance(o, Sequence) for o in one.options):
             results = [
-                combine(o, op, right) if one is left else combine(left, op, o) for o in one.options
+                combine(o, op, right, ones) if one is left else combine(left, op, o, ones)
+                for o in one.options
             ]
             return join_all(one.test, results)
     if isinstance(left, Static) and isinstance(right, Static):
@@ -81,7 +84,7 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
         return shapes.contract_last(first, second) if both and first and second else Unknown("@")
     if first is not None:
         if second is not None:
-            return shapes.broadcast([first, second])
+            return shapes.broadcast([first, second], ones)
         return first if is_scalar(right) else shapes.beside_unknown(first)
     if second is not None:
         return second if is_scalar(left) else shapes.beside_unknown(second)
@@ -149,7 +152,7 @@ def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
         values = [interpreter.evaluate(n, frame) for n in (node.left, *node.comparators)]
         known = [array for array in map(as_array, values) if array]
         if known and not _is_none_test(node) and not _is_shape_test(node):
-            found = shapes.broadcast(known)
+            found = shapes.broadcast(known, interpreter.ones)
             others = (one for one in values if as_array(one) is None)
             return found if all(map(is_scalar, others)) else shapes.beside_unknown(found)
     test = truth(interpreter, node, frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Unknown, Value, as_array
+from nnx_migrate.abstract.values import Array, Unknown, Value
 from nnx_migrate.sizes.library.fallback import static_call
 from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
@@ -30,6 +30,7 @@ def _expand_dims(call: LibraryCall) -> Value:
         return Unknown("expand_dims of unknown values")
     ordered = _in_turn(array, axes)
     if ordered is None:
+        call.want_rank(array)
         return Unknown("expand_dims counted from both ends of an array of unknown rank")
     result: Value = array
     if array.rank is None and axes and max(axes) > 0:
@@ -65,6 +66,7 @@ def _without(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Value:
             tail = tuple(array.axis(i) for i in range(-width, 0) if i not in axes)
             return array.of(tail, -gone_axes)
         if any(axis < 0 for axis in axes):
+            call.want_rank(array)
             return array.of((None,), -gone_axes)
         return call.behind(array, max(axes), -gone_axes)
     gone = {axis % array.rank for axis in axes}
@@ -84,8 +86,7 @@ def _reduce(call: LibraryCall) -> Value:
         return static_call(call) if call.args else Unknown("reduction of an unknown value")
     mask = call.get(2, "where")
     if mask is not None and call.is_given(2, "where"):  # it may have more axes, or longer ones
-        other = as_array(mask)
-        array = shapes.broadcast([array, other]) if other else shapes.beside_unknown(array)
+        array = _masked(call, array, call.interpreter.array(mask))
     axes = call.numbers(1, "axis")
     if keeps is None or (axes is None and call.is_given(1, "axis")):
         return Unknown("reduction over unknown axes, or which may keep them")
@@ -100,6 +101,14 @@ def _reduce(call: LibraryCall) -> Value:
     gone = {one % array.rank for one in axes}
     sizes = enumerate(array.known(array.rank))
     return Array(tuple(ex.literal(1) if i in gone else s for i, s in sizes), array.rank)
+
+
+def _masked(call: LibraryCall, array: Array, mask: Array | None) -> Array:
+    if mask is None:
+        return shapes.beside_unknown(array)
+    found = shapes.broadcast([array, mask], call.interpreter.ones)
+    call.interpreter.ranks.want(found, (array, mask))
+    return found
 
 
 def _all_ones(array: Array) -> Array:
@@ -152,6 +161,7 @@ def _moveaxis(call: LibraryCall) -> Value:
     if array is None or source is None or target is None:
         return Array()
     if array.rank is None:
+        call.want_rank(array)
         return array.of((None,))
     sizes = list(array.known(array.rank))
     moved = sizes.pop(source % array.rank)

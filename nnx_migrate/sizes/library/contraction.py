@@ -35,6 +35,7 @@ def _dot(call: LibraryCall) -> Value:
         return Unknown("dot of unknown values")
     if two.rank in (1, 2):
         return shapes.contract_last(one, two)
+    call.want_rank(two)
     return ending(two.axis(-1)) if two.has(2) else Unknown("dot with an array of unknown rank")
 
 

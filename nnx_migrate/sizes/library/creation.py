@@ -65,7 +65,11 @@ def _one_hot(call: LibraryCall) -> Value:
     axis = call.number(3, "axis", -1)
     if axis is None or (array is None and axis != -1):
         return Unknown("one_hot along an unknown axis")
-    return ending(size) if array is None else inserted(array, axis, size)
+    if array is None:
+        return ending(size)
+    if axis != -1:
+        call.want_rank(array)
+    return inserted(array, axis, size)
 
 
 _PLACED = "* device sharding out_sharding"

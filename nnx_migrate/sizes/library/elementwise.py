@@ -72,11 +72,13 @@ def _elementwise(call: LibraryCall) -> Value:
     arrays = [array for array in map(call.interpreter.array, values) if array]
     if not arrays:
         return static_call(call) if values else Unknown("no array argument")
-    found = shapes.broadcast(arrays)
+    found = shapes.broadcast(arrays, call.interpreter.ones)
     if any(as_array(one) is None and not is_scalar(one) for one in values):
         return shapes.beside_unknown(found)
     if condition is not None:
-        found = _chosen(call.interpreter.array(condition), found)
+        chooser = call.interpreter.array(condition)
+        found = _chosen(chooser, found, call.interpreter.ones)
+        arrays += [chooser] if chooser is not None else []
     call.interpreter.ranks.want(found, arrays)
     return found
 
@@ -106,17 +108,18 @@ def _along(call: LibraryCall) -> Value:
         return Unknown("along an axis that may be None")
     if not is_flat:
         return array
+    call.want_rank(array)
     sizes = [] if array.rank is None else array.known(array.rank)
     known = [size for size in sizes if size is not None]
     is_known = array.rank is not None and len(known) == array.rank
     return Array((ex.product(known) if is_known else None,), 1)
 
 
-def _chosen(condition: Array | None, found: Array) -> Array:
+def _chosen(condition: Array | None, found: Array, ones: frozenset[str]) -> Array:
     """What ``where`` chooses from, broadcast to its condition: an axis of 1 may become longer."""
     if not any(is_one(size) for size in found.tail):
         return found
-    return shapes.broadcast([condition, found]) if condition else shapes.beside_unknown(found)
+    return shapes.broadcast([condition, found], ones) if condition else shapes.beside_unknown(found)
 
 
 def _nested(value: Value) -> Array:
