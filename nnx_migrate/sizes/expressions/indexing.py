@@ -173,7 +173,7 @@ def _gathered(
 ) -> Array:
     """Indexing by arrays: their axes stand where the indexed ones were, or in front if those lie apart."""
     used, kept = (sum(1 for p in side if not _adds_axis(p)) for side in (before, after))
-    sizes: Sizes = [None] * used + [_OPEN] + list(array.known(kept) if kept else ())
+    sizes: Sizes = [*[None] * used, _OPEN, *(array.known(kept) if kept else ())]
     if array.rank is not None:
         sizes = [*array.known(array.rank)]
     fill = len(sizes) - used - kept

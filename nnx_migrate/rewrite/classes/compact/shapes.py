@@ -33,6 +33,7 @@ _FUNCTIONS: Mapping[str, str] = {
     f"{module}.{name}": name for module in ("jax.numpy", "numpy") for name in ("shape", "ndim")
 }
 _NONE = ast.Constant(None)
+_LENGTH = "shape[0]"  # what ``len`` of an array reads
 _NO_ARRAYS = ("int", "bool", "str", "float", "dict", "list", "tuple", "Dict", "List", "Tuple")
 
 
@@ -77,7 +78,7 @@ class Shapes:
             case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if attr in _ATTRIBUTES:
                 return value, attr
             case ast.Call(func=ast.Name(id="len"), args=[value], keywords=[]):
-                return None if self._is_shape(value) else (value, "shape[0]")
+                return None if self._is_shape(value) else (value, _LENGTH)
             case ast.Call(func=function, args=[value], keywords=[]):
                 symbol = self.project.resolve(function, self.scope) or ""
                 return (value, _FUNCTIONS[symbol]) if symbol in _FUNCTIONS else None
@@ -192,7 +193,48 @@ def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
         if _may_be_array(one) and _is_none(defaults.get(one.arg, _NONE))
     }
     flags = asked_for_truth(method) | flags_of(shapes.project, shapes.scope, method)
-    return frozenset((candidates - flags) & _origins(method, shapes.nodes.values()))
+    read = candidates - flags - _tables(method)
+    measured = _origins(method, _measured(shapes))
+    return frozenset(
+        read & (measured | (_origins(method, shapes.nodes.values()) & _arrays(method)))
+    )
+
+
+def _measured(shapes: Shapes) -> Iterator[ast.expr]:
+    """What has a shape, as the method reads it other than by ``len``."""
+    for key, value in shapes.nodes.items():
+        if shapes.read[key][1] != _LENGTH:
+            yield value
+
+
+def _tables(method: ast.FunctionDef) -> set[str]:
+    """Names of dicts: what is read by a word, or by a dict's methods."""
+    found: set[str] = set()
+    for node in walk(method):
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
+                found.add(name)
+            case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values" | "get"):
+                found.add(name)
+    return found
+
+
+def _arrays(method: ast.FunctionDef) -> set[str]:
+    """Names of what has no length but an array's: it is computed with, or given to a layer made there."""
+    found: set[str] = set()
+    for node in walk(method):
+        match node:
+            case ast.BinOp(left=one, right=other) if not isinstance(node.op, ast.Add):
+                found |= {part.id for part in (one, other) if isinstance(part, ast.Name)}
+            case ast.Attribute(
+                value=ast.Name(id=name), attr="shape" | "ndim" | "dtype" | "T" | "at"
+            ):
+                found.add(name)
+            case ast.Call(func=ast.Call(), args=[ast.Name(id=name), *_]):
+                found.add(name)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple()):
+                found.add(name)
+    return found
 
 
 def _is_none(node: ast.expr) -> bool:
