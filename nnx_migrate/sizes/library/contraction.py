@@ -71,7 +71,7 @@ def _strides(given: Value | None, count: int) -> tuple[Dim, ...]:
     return sizes if sizes is not None and len(sizes) == count else (None,) * count
 
 
-_PRODUCT = "a|lhs b|rhs * precision preferred_element_type out_sharding dimension_numbers!"
+_PRODUCT = "a|lhs|x1 b|rhs|x2 * precision preferred_element_type out_sharding dimension_numbers!"
 _POOL = "inputs window_shape strides padding count_include_pad"
 _ATTENTION = (
     "query key value bias mask broadcast_dropout dropout_rng dropout_rate deterministic dtype "

@@ -42,7 +42,7 @@ _OF_THE_FIRST = {
     "a shift axis": "roll",
     "a|m axis": "flip",
     "a|m k": "tril triu",
-    "a decimals out": "round",
+    "a|x decimals|rounding_method out": "round",
     "a|x copy nan posinf neginf": "nan_to_num",
     "a|object dtype order * copy device out_sharding ndmin! subok like": "asarray array",
     "a order subok": "copy",

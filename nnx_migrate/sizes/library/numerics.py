@@ -62,7 +62,7 @@ def _attribute(call: LibraryCall) -> Value:
 ARRAYS: Summaries = {
     "kron": reading("a b", _kron),
     "ndim": _attribute,
-    "outer": reading("a b out", _outer),
+    "outer": reading("a|x1 b|x2 out", _outer),
     "shape": _attribute,
 }
 SYMBOLS: Summaries = {

@@ -161,6 +161,10 @@ class Shapes:
                     return False
                 case ast.Call(func=ast.Name(id=name)) if name in tainted:
                     return False
+                case ast.Call(func=ast.Name(id="max" | "min" | "sorted"), keywords=[_, *_]) if (
+                    free_names(one) & tainted
+                ):  # key= orders arrays by their values
+                    return False
                 case ast.NamedExpr() | ast.Await() | ast.Yield():
                     return False
         return True
