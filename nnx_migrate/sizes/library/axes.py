@@ -6,8 +6,8 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.values import Array, Unknown, Value
 from nnx_migrate.sizes.library.fallback import static_call
-from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.signatures import reading
 
 
 def inserted(array: Array, axis: int, size: Dim) -> Value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.values import Array, Static, Unknown, Value, ending
-from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.signatures import reading
 
 
 def _einsum(call: LibraryCall) -> Value:

@@ -8,25 +8,13 @@ from math import ceil
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value, ending
+from nnx_migrate.abstract.values import Array, Static, Unknown, Value, ending
+from nnx_migrate.sizes.asked_shapes import shaped
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library.fallback import unmodelled
-from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.signatures import reading
 from nnx_migrate.source.walking import each
-
-
-def shaped(call: LibraryCall) -> Value:
-    """What has the sizes that ``shape=`` says."""
-    from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
-
-    shape = call.get(0, "shape")
-    if isinstance(shape, ShapeOf) and not isinstance(shape, Sequence):
-        return shape.shape_of
-    if isinstance(shape, OpenShape):
-        return shape.array
-    sizes = shapes.shape_of(shape) if shape is not None else None
-    return shapes.array_of(sizes) if sizes is not None else Unknown("shape unknown")
 
 
 def _arange(call: LibraryCall) -> Value:

@@ -16,10 +16,10 @@ from nnx_migrate.abstract.values import (
     is_none,
     is_scalar,
 )
-from nnx_migrate.sizes.library.creation import shaped
+from nnx_migrate.sizes.asked_shapes import shaped
 from nnx_migrate.sizes.library.fallback import static_call
-from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.signatures import reading
 
 _ELEMENTWISE = (
     "relu relu6 gelu silu swish elu selu celu glu_ leaky_relu sigmoid hard_sigmoid hard_swish "

@@ -10,8 +10,8 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes, slices
 from nnx_migrate.abstract.values import Array, Repeated, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.library.axes import inserted
-from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.signatures import reading
 
 
 def _concatenate(call: LibraryCall) -> Value:

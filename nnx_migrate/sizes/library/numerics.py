@@ -6,8 +6,8 @@ import ast
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array, is_none
-from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.signatures import reading
 
 
 def _promote_dtype(call: LibraryCall) -> Value:

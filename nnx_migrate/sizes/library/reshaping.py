@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.values import Array, Unknown, Value
-from nnx_migrate.sizes.library.creation import shaped
-from nnx_migrate.sizes.library.signatures import reading
+from nnx_migrate.sizes.asked_shapes import shaped
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.signatures import reading
 
 
 def _reshape(call: LibraryCall) -> Value:

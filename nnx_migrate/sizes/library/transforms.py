@@ -13,8 +13,8 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.base import PLACEMENT
-from nnx_migrate.sizes.library.signatures import reading
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
+from nnx_migrate.sizes.signatures import reading
 
 
 def _partial(call: LibraryCall) -> Value:

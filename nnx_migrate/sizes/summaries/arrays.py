@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value
-from nnx_migrate.sizes.library.creation import shaped
-from nnx_migrate.sizes.library.signatures import reading
+from nnx_migrate.sizes.asked_shapes import shaped
 from nnx_migrate.sizes.library_call import LibraryCall
+from nnx_migrate.sizes.signatures import reading
 
 
 def _convolution(call: LibraryCall) -> Value:
