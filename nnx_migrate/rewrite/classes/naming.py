@@ -163,9 +163,6 @@ class _Counting:
         self.indexes = indexes
         self.names: dict[int, Name] = {}
         self.conditional: set[str] = set()  # classes built under a condition on the call
-        self.jumps: list[
-            list[_Counts]
-        ] = []  # of the loops around: the counts where rounds end early
 
     def run(self, steps: Sequence[Step], counts: _Counts) -> tuple[_Counts, bool]:
         """Counts after ``steps`` and whether the end is reached."""
@@ -173,9 +170,7 @@ class _Counting:
             match step:
                 case Build(item=item):
                     self._build(item, counts)
-                case Exit(node=node):
-                    if isinstance(node, ast.Continue | ast.Break) and self.jumps:
-                        self.jumps[-1].append(dict(counts))
+                case Exit():
                     return counts, False
                 case Branch():
                     counts, reached = self._branch(step, counts)
@@ -211,18 +206,11 @@ class _Counting:
 
     def _loop(self, step: Loop, counts: _Counts) -> _Counts:
         index = self.indexes.of(step)  # before those of loops inside, which have other names
-        self.jumps.append([])
-        trial, reached = self.run(step.body, dict(counts))
-        ways = [*([trial] if reached else []), *self.jumps.pop()]
+        trial, _ = self.run(step.body, dict(counts))
         start: _Counts = dict(counts)
         after: _Counts = dict(counts)
-        for kind in dict.fromkeys(kind for way in (trial, *ways) for kind in way):
-            before, end = counts.get(kind, Count(0)), trial.get(kind, Count(0))
-            ends = [way.get(kind, Count(0)) for way in ways] or [end]
-            if any(one != ends[0] for one in ends):
-                start[kind] = after[kind] = None
-                continue
-            end = ends[0]
+        for kind in trial:
+            before, end = counts.get(kind, Count(0)), trial[kind]
             if before == end:
                 continue
             even = before is not None and end is not None and before.terms == end.terms
@@ -234,9 +222,7 @@ class _Counting:
             growth = end.start - before.start
             start[kind] = Count(before.start, (*before.terms, (growth, index.name)))
             after[kind] = _after(before, growth, index.rounds)
-        self.jumps.append([])
         self.run(step.body, start)
-        self.jumps.pop()
         return after
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import pytest
 
 from nnx_migrate.model import Outcome
 from tests.rewrite.classes.stepping import same_steps
 from tests.rewrite.classes.support import refusal
 from tests.rewrite.projects import explicit_source as rewrite_source
-from tests.rewrite.running import printed_alike
 
 SOURCE = """import flax.linen as nn
 
@@ -97,50 +94,3 @@ def test_a_name_that_is_bound_beside_an_array_is_a_field_of_its_own(together: st
 )
 def test_names_that_may_hang_on_each_other_are_bound_together(together: str, reason: str) -> None:
     assert reason in refusal(TOGETHER.format(together=together)).reason
-
-
-JUMPS = {
-    "one branch builds and goes on": (
-        (
-            "for i in range(4):\n  if i % 2:\n    x = x + nn.Dense(4)(x)\n    continue\n"
-            "  x = nn.LayerNorm()(x)\nreturn x"
-        ),
-        "explicit",
-    ),
-    "both build one class": (
-        (
-            "for i in range(4):\n  if i % 2:\n    x = nn.Dense(4)(x)\n    continue\n"
-            "  x = nn.Dense(4)(nn.Dense(4)(x))\nreturn nn.Dense(2)(x)"
-        ),
-        "lazy",
-    ),
-    "a round goes on with another size": (
-        (
-            "for i in range(3):\n  if i == 1:\n    x = nn.Dense(i + 5)(x)\n    continue\n"
-            "  x = nn.relu(nn.Dense(i + 2)(x))\nreturn nn.Dense(2)(x)"
-        ),
-        "explicit",
-    ),
-    "the loop ends in a round": (
-        (
-            "for w in (3, 4, 5):\n  x = nn.Dense(w)(x)\n  if w == 4:\n    break\n"
-            "  x = nn.LayerNorm()(x)\nreturn nn.Dense(2)(x)"
-        ),
-        "lazy",
-    ),
-}
-
-
-@pytest.mark.parametrize(("body", "form"), JUMPS.values(), ids=JUMPS)
-def test_rounds_that_end_early_are_counted_and_sized_as_in_linen(body: str, form: str) -> None:
-    source = (
-        "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n"
-        "class M(nn.Module):\n  @nn.compact\n  def __call__(self, x):\n"
-        + textwrap.indent(body, "    ")
-        + "\n\n\ndef main():\n  x = jnp.linspace(-1, 1, 8).reshape(2, 4)\n"
-        "  variables = M().init(jax.random.key(0), x)\n"
-        "  for path, value in jax.tree_util.tree_leaves_with_path(variables):\n"
-        "    print(jax.tree_util.keystr(path), value.tobytes().hex())\n"
-        "  print(M().apply(variables, x).tobytes().hex())\n"
-    )
-    assert printed_alike(source) == {"m.M": form}

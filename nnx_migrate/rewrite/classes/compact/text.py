@@ -11,7 +11,6 @@ from nnx_migrate.edit.expressions import Expression, contents, dotted, string
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import Statement, assign
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, with_keywords, without_keywords
-from nnx_migrate.rewrite.classes.compact.early_rounds import check_early_rounds
 from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
@@ -61,7 +60,6 @@ class InitText:
             raise Refused(
                 method.method, "the module is not called 'self'", "rename it to self", RULE
             )
-        check_early_rounds(kept, method.sizes.carried)
         temporaries = self._temporaries()
         edits = self._edits(temporaries)
         if survey.shapes.abstract or draws or self._measures(kept):
