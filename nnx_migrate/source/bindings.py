@@ -196,6 +196,11 @@ def breaks(body: Iterable[ast.AST]) -> bool:
     return any(isinstance(one, ast.Break) or breaks(_parts(one)) for one in body)
 
 
+def jumps(body: Iterable[ast.AST]) -> bool:
+    """Whether statements of a loop's body may end its round early."""
+    return any(isinstance(one, ast.Break | ast.Continue) or jumps(_parts(one)) for one in body)
+
+
 def _parts(node: ast.AST) -> Iterable[ast.AST]:
     if isinstance(node, ast.For | ast.AsyncFor | ast.While):
         return node.orelse

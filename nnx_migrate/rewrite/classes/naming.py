@@ -163,6 +163,7 @@ class _Counting:
         self.indexes = indexes
         self.names: dict[int, Name] = {}
         self.conditional: set[str] = set()  # classes built under a condition on the call
+        self.jumps: list[_Counts] = []  # counts where a round of the loop around ends early
 
     def run(self, steps: Sequence[Step], counts: _Counts) -> tuple[_Counts, bool]:
         """Counts after ``steps`` and whether the end is reached."""
@@ -170,7 +171,9 @@ class _Counting:
             match step:
                 case Build(item=item):
                     self._build(item, counts)
-                case Exit():
+                case Exit(node=node):
+                    if isinstance(node, ast.Break | ast.Continue):
+                        self.jumps.append(dict(counts))
                     return counts, False
                 case Branch():
                     counts, reached = self._branch(step, counts)
@@ -206,14 +209,17 @@ class _Counting:
 
     def _loop(self, step: Loop, counts: _Counts) -> _Counts:
         index = self.indexes.of(step)  # before those of loops inside, which have other names
+        around, self.jumps = self.jumps, []
         trial, _ = self.run(step.body, dict(counts))
+        ends, self.jumps = [trial, *self.jumps], []
         start: _Counts = dict(counts)
         after: _Counts = dict(counts)
-        for kind in trial:
-            before, end = counts.get(kind, Count(0)), trial[kind]
-            if before == end:
+        for kind in dict.fromkeys(kind for one in ends for kind in one):
+            before, end = counts.get(kind, Count(0)), trial.get(kind, Count(0))
+            if all(one.get(kind, Count(0)) == before for one in ends):
                 continue
             even = before is not None and end is not None and before.terms == end.terms
+            # With ``continue`` or ``break`` there is no index: how often a round builds differs.
             if not even or index is None:
                 start[kind] = after[kind] = None
                 continue
@@ -223,6 +229,7 @@ class _Counting:
             start[kind] = Count(before.start, (*before.terms, (growth, index.name)))
             after[kind] = _after(before, growth, index.rounds)
         self.run(step.body, start)
+        self.jumps = around
         return after
 
 

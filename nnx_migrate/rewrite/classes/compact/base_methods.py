@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     Branch,
     Build,
     Exit,
+    Leave,
     Loop,
     Step,
     Unclear,
@@ -138,7 +139,7 @@ def _total(steps: Sequence[Step]) -> dict[str, Count] | None:
                 added = _branch(body, orelse)
             case Loop():
                 added = _loop(step)
-            case Unclear():
+            case Leave() | Unclear():
                 added = None
         if added is None:
             return None

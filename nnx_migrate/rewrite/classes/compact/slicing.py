@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     Branch,
     Build,
     Exit,
+    Leave,
     Loop,
     Step,
     Unclear,
@@ -56,6 +57,7 @@ class Slicer:
     updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id
     changed: Mapping[str, ast.AST] = field(default_factory=dict)  # locals, by what changes them
     read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
+    around: list[Live] = field(default_factory=list, init=False)  # of each loop, innermost last
 
     @property
     def static(self) -> Replaced:
@@ -104,11 +106,20 @@ class Slicer:
             case Exit(node=node):
                 if isinstance(node, ast.Raise) or not later:
                     return []
+                if isinstance(node, ast.Break | ast.Continue):
+                    for name, why in self.around[
+                        -1
+                    ].items():  # what the next round reads, or what follows
+                        live.setdefault(name, why)
                 return [step]
+            case Leave(node=node):
+                if later:
+                    raise _left(node)
+                return []
             case Branch():
                 return self._branch(step, live, later=later)
             case Loop():
-                return self._loop(step, live)
+                return self._loop(step, live, later=later)
             case Unclear(node=node, reason=reason):
                 raise Refused(node, reason, "move the construction out of it", RULE)
 
@@ -213,7 +224,7 @@ class Slicer:
         steps = [one for one in (*step.body, *step.orelse) if not isinstance(one, Exit)]
         return self._block(steps, live, later=later)
 
-    def _loop(self, step: Loop, live: Live) -> Sequence[Step]:
+    def _loop(self, step: Loop, live: Live, *, later: bool) -> Sequence[Step]:
         inside = builds(step.body)
         cause = self.taint.steps.get(id(step))
         if cause is not None and inside:
@@ -224,17 +235,21 @@ class Slicer:
                 RULE,
             )
         targets = set(target_names(step.target))
+        returned = later and _returns(step.body)
         body: tuple[Step, ...] = ()
+        self.around.append(live)
         while True:
-            before = set(live)
+            before, had = set(live), bool(body)
             round_live = dict(live)
-            body = self._block(step.body, round_live, later=bool(inside))
+            # A round that ends early decides about all that other rounds do, and what comes after a return.
+            body = self._block(step.body, round_live, later=bool(inside) or had or returned)
             for name, why in round_live.items():
                 if name not in targets:
                     live.setdefault(name, why)
-            if set(live) == before:
+            if set(live) == before and bool(body) == had:
                 break
-        if not body or all(_is_exit(one) for one in body):
+        self.around.pop()
+        if not body or (all(_is_exit(one) for one in body) and not returned):
             return []
         why = inside[0].call if inside else next(iter(live.values()), step.node)
         for one in (step.iterable, *step.conditions):
@@ -255,6 +270,28 @@ def _leaves(step: Branch) -> bool:
         if isinstance(one, Branch) and _leaves(one):
             return True
     return False
+
+
+def _returns(steps: Sequence[Step]) -> bool:
+    """Whether the method may end in these steps."""
+    for one in steps:
+        match one:
+            case Exit(node=ast.Return()) | Leave():
+                return True
+            case Branch(body=body, orelse=orelse) if _returns((*body, *orelse)):
+                return True
+            case Loop(body=body) if _returns(body):
+                return True
+    return False
+
+
+def _left(node: ast.stmt) -> Refused:
+    return Refused(
+        node,
+        "the method, or a round of its loop, may end in this statement, before it builds the rest",
+        "return after what is built, or under an 'if'",
+        RULE,
+    )
 
 
 def _is_exit(step: Step) -> bool:

@@ -16,7 +16,16 @@ from dataclasses import replace
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable, self_call
-from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, Unclear
+from nnx_migrate.rewrite.classes.reading.flow import (
+    Bind,
+    Branch,
+    Build,
+    Exit,
+    Leave,
+    Loop,
+    Step,
+    Unclear,
+)
 from nnx_migrate.rewrite.classes.reading.taint import (
     Replaced,
     Taint,
@@ -178,7 +187,7 @@ def _binds(steps: Iterable[Step]) -> Iterator[Bind]:
                 yield from _binds((*body, *orelse))
             case Loop(body=body):
                 yield from _binds(body)
-            case Build() | Exit() | Unclear():
+            case Build() | Exit() | Leave() | Unclear():
                 continue
 
 

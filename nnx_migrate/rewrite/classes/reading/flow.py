@@ -18,7 +18,8 @@ from nnx_migrate.rewrite.classes.reading.changes import (
     open_change,
 )
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
-from nnx_migrate.source.bindings import bound_names, breaks, paired, target_names
+from nnx_migrate.source.bindings import bound_names, breaks, jumps, paired, target_names
+from nnx_migrate.source.leaving import returns
 from nnx_migrate.source.walking import each, walk
 
 
@@ -67,6 +68,13 @@ class Exit:
 
 
 @dataclass(frozen=True, eq=False)
+class Leave:
+    """A statement, kept or dropped whole, that may end the method or the round of a loop around it."""
+
+    node: ast.stmt
+
+
+@dataclass(frozen=True, eq=False)
 class Unclear:
     """A construct around items that is not followed."""
 
@@ -75,7 +83,7 @@ class Unclear:
     items: tuple[Item, ...] = field(default=())
 
 
-Step = Build | Bind | Branch | Loop | Exit | Unclear
+Step = Build | Bind | Branch | Loop | Exit | Leave | Unclear
 
 
 def flow_of(body: Iterable[ast.stmt], items: Mapping[int, Item]) -> tuple[Step, ...]:
@@ -92,19 +100,19 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
             if orelse and breaks(body):
                 reason = "something is built inside a loop with 'break' and 'else'"
-                return [Unclear(node, reason)] if inside else [_bind(node)]
+                return [Unclear(node, reason)] if inside else _whole(node)
             loop = Loop(node, target, iterable, flow_of(body, items))
             return [*_expression(iterable, items), loop, *flow_of(orelse, items)]
         case ast.With(items=managers, body=body):
             if inside and not all(_is_scope(one.context_expr) for one in managers):
                 return [Unclear(node, "something is built inside a 'with' block")]
             if any(one.optional_vars is not None for one in managers) or not inside:
-                return [_bind(node)]
+                return _whole(node)
             return list(flow_of(body, items))
         case _ if isinstance(node, WHOLE):
             if inside:
                 return [Unclear(node, f"something is built inside a '{_keyword(node)}' block")]
-            return [_bind(node)]
+            return _whole(node)
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             if not inside:
                 return [_bind(node)]
@@ -120,6 +128,11 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             steps = [step for one in operands(node) for step in _expression(one, items)]
             binds = [_bind(one) for one in _parts(node)]
             return [*steps, *(one for one in binds if one.defines or one.mutates)]
+
+
+def _whole(node: ast.stmt) -> list[Step]:
+    may_leave = returns([node]) or jumps([node])
+    return [_bind(node), Leave(node)] if may_leave else [_bind(node)]
 
 
 def _parts(node: ast.stmt) -> Sequence[ast.stmt | ast.NamedExpr]:
