@@ -34,7 +34,7 @@ from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
 from nnx_migrate.sizes.statements.loop_carry import carry, runs, settled_entry
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
-from nnx_migrate.source.bindings import binds_always
+from nnx_migrate.source.bindings import binds_always, breaks
 from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
@@ -46,20 +46,24 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
     iteration = iterate(interpreter, statement.iter, statement.target, frame, statement)
     jumps, frame.jumps = frame.jumps, []
     try:
+        left: list[dict[str, Value]] = []
         if isinstance(iteration, list):  # few items, known one by one
-            return _run_items(interpreter, statement, frame, iteration)
+            flow = _run_items(interpreter, statement, frame, iteration, left)
+            _join_jumps(frame, left, statement)
+            return flow
         value, loop = iteration
+        if breaks(statement.body):
+            # Any item may be the last one that a round meets.
+            loop.ends = False
+            loop.last |= {name: ex.name(name) for name in loop.last}
         if loop.first:
-            _run_items(interpreter, statement, frame, loop.first)
+            _run_items(interpreter, statement, frame, loop.first, left)
         if not interpreter.loops:  # inside a loop the size may differ from round to round
             _name_unknown(interpreter, frame, statement)
         start = dict(frame.env)
         rounds = Rounds(interpreter, statement, frame, value, loop)
         entry = settled_entry(rounds)
-        for jump in frame.jumps:
-            for name in frame.env.keys() & jump.keys():
-                both = widened(frame.env[name], jump[name], name, statement.lineno)
-                frame.env[name] = both
+        _join_jumps(frame, frame.jumps, statement)
         for name, symbol in entry.symbols.items():
             carry(rounds, entry.values[name], name, symbol)
         _forget_rounds(frame, statement, loop, entry, start)
@@ -67,6 +71,7 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
             _forget_unknown(frame, start)
         _leave(interpreter, frame, statement, loop)
         _settle_lists(frame, start, loop)
+        _join_jumps(frame, left, statement)
         return None
     finally:
         frame.jumps = jumps
@@ -137,8 +142,13 @@ def _name_unknown(interpreter: Interpreter, frame: Frame, statement: ast.For) ->
 
 
 def _run_items(
-    interpreter: Interpreter, statement: ast.For, frame: Frame, items: list[Value]
+    interpreter: Interpreter,
+    statement: ast.For,
+    frame: Frame,
+    items: list[Value],
+    left: list[dict[str, Value]],
 ) -> str | None:
+    """Run a round for each item; ``left`` gets the locals with which a ``break`` may end the loop."""
     for index, item in enumerate(items):
         frame.jumps = []
         assign(interpreter, statement.target, item, frame)
@@ -146,11 +156,18 @@ def _run_items(
             flow = interpreter.run(statement.body, frame)
         if flow == RETURN:
             return RETURN
-        for jump in frame.jumps:
-            for name in frame.env.keys() & jump.keys():
-                both = widened(frame.env[name], jump[name], name, statement.lineno)
-                frame.env[name] = both
+        _join_jumps(frame, frame.jumps, statement)
+        if breaks(statement.body):
+            left += frame.jumps
     return None
+
+
+def _join_jumps(frame: Frame, jumps: list[dict[str, Value]], statement: ast.For) -> None:
+    """Keep what also holds where a round ended early."""
+    for jump in jumps:
+        for name in frame.env.keys() & jump.keys():
+            both = widened(frame.env[name], jump[name], name, statement.lineno)
+            frame.env[name] = both
 
 
 def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:

@@ -93,6 +93,7 @@ class Emitter:
     draws: Mapping[int, Sequence[str]] = field(default_factory=dict)  # before steps, by their id
     moved: Collection[int] = ()  # statements that stand nowhere else, by id
     certain: bool = False  # Linen's initial call gets here: it has every size
+    round_end: Sequence[LoopCarry] = ()  # what every end of a round of the loop around updates
 
     def statements(self, steps: Sequence[Step], indent: int) -> list[Statement]:
         """Statements for ``steps``, ``indent`` wide from the margin."""
@@ -126,6 +127,8 @@ class Emitter:
                 return lines if id(node) in self.moved else [without_comments(one) for one in lines]
             case Exit(node=ast.Raise() as node):
                 return [without_comments(one) for one in self.renderer.lines(node)]
+            case Exit(node=ast.Break() | ast.Continue() as node):
+                return [*_updates(self.round_end), line(getattr(cst, type(node).__name__)())]
             case Exit(node=node):
                 return [line(getattr(cst, type(node).__name__)())]
             case Branch(node=ast.If() as node) if id(node) in self.moved:
@@ -233,17 +236,22 @@ class Emitter:
     def _loop(self, step: Loop, indent: int) -> Sequence[Statement]:
         inner = indent + len(self._unit) * (1 + len(step.conditions))
         carried = self.carried.get(id(step.node), ())
-        body = self.statements(step.body, inner)
+        body = replace(self, round_end=carried).statements(step.body, inner)
         if not body and not carried:
             return []
         for one in reversed(step.conditions):
             test = without_comments(self.renderer.render(one))
             body = [when(test, body, unit=self._unit)]
-        body += [assign(one.name, expression(one.after)) for one in carried]
+        body += _updates(carried)
         target = without_comments(self.renderer.render(step.target))
         over = without_comments(self.renderer.render(step.iterable))
         before = [assign(one.name, expression(one.before)) for one in carried]
         return [*before, loop(target, over, body, self._unit)]
+
+
+def _updates(carried: Sequence[LoopCarry]) -> list[Statement]:
+    """What a loop carries, as the next round has it."""
+    return [assign(one.name, expression(one.after)) for one in carried]
 
 
 def needs_counter(steps: Sequence[Step], names: Mapping[int, Name]) -> bool:
