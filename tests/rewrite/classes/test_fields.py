@@ -495,3 +495,162 @@ def main():
     print(jax.tree.map(jnp.shape, variables), Model().apply(variables, x).tolist())
 """
     assert printed_alike(source) == {"m.Model": "explicit"}
+
+
+OPTIONS = """\
+import dataclasses
+import itertools
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+counter = itertools.count(1)
+
+
+class Model(nn.Module):
+    width: int = 4
+    scale: int = dataclasses.field({options})
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x) * self.scale
+
+
+def main():
+    x = jnp.ones((2, 3))
+    one, other = Model(), Model(scale=2)
+    variables = one.init(jax.random.key(0), x)
+    for model in (one, one, other, Model()):
+        print(model.apply(variables, x).tolist())
+    print(one == other, hash(one) == hash(other), one == Model(), repr(one) == repr(other))
+    print([dict(one.metadata) for one in dataclasses.fields(one) if one.name == 'scale'])
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "default=1, compare=False",
+        "default=1, hash=False",
+        "default=1, metadata={'help': 'a factor'}",
+        "default_factory=lambda: 1, compare=False",
+        "default_factory=lambda: next(counter)",
+        "default_factory=counter.__next__",
+    ],
+)
+def test_a_field_that_says_more_than_its_default_keeps_its_class_lazy(options: str) -> None:
+    assert printed_alike(OPTIONS.format(options=options)) == {"m.Model": "lazy"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["default=1, kw_only=True", "default=1, init=True", "default_factory=lambda: len('a')"],
+)
+def test_a_field_that_says_its_default_is_explicit(options: str) -> None:
+    assert printed_alike(OPTIONS.format(options=options)) == {"m.Model": "explicit"}
+
+
+@pytest.mark.parametrize(
+    "option", ["compare=False", "hash=True", "metadata={}", "repr=True, compare=True"]
+)
+def test_options_that_no_parameter_has_are_refused(option: str) -> None:
+    source = f"class M(nn.Module):\n  w: int = dataclasses.field(default=4, {option})\n"
+    found = refusal(f"{source}\n  def __call__(self, x):\n    return x\n")
+    assert f"{option.rpartition(', ')[2].partition('=')[0]}= of field(...)" in found.reason
+
+
+MAKERS = """\
+import itertools
+import random
+import numpy as np
+
+count = itertools.count()
+same = partial(dict, a=1)
+
+
+def next_one():
+  return next(count)
+
+
+def sizes():
+  'What is made.'
+  return [3, 4]
+
+
+def varied():
+  print('made')
+  return [3, 4]
+
+
+@dataclasses.dataclass
+class Config:
+  width: int = 3
+  more: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Counted(Config):
+  number: int = dataclasses.field(default_factory=next_one)
+
+
+class Numbered:
+  def __init__(self):
+    self.number = next(count)
+
+
+class M(nn.Module):
+  made: Any = dataclasses.field(default_factory={made})
+
+  def __call__(self, x):
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "dict",
+        "list",
+        "same",
+        "sizes",
+        "Config",
+        "jnp.zeros",
+        "partial(jnp.zeros, (3,))",
+        "partial(dict, a=sizes())",
+        "nn.initializers.lecun_normal",
+        "lambda: [3, 4]",
+        "lambda: {'a': [1], 'b': tuple(range(3))}",
+        "lambda: np.eye(3).reshape(-1)",
+        "lambda: nn.initializers.normal(0.02)",
+        "lambda: partial(nn.LayerNorm, epsilon=1e-6)",
+        "lambda: lambda x: next(x)",
+    ],
+)
+def test_a_factory_that_makes_the_same_each_time(made: str) -> None:
+    assert "if made is None else made" in converted(MAKERS.format(made=made))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "next_one",
+        "varied",
+        "Counted",
+        "Numbered",
+        "object",
+        "random.random",
+        "itertools.count",
+        "count.__next__",
+        "partial(next, count)",
+        "partial(dict, a=next_one())",
+        "lambda: next(count)",
+        "lambda: [random.random() for _ in range(3)]",
+        "lambda: np.random.normal()",
+        "lambda: np.random.default_rng(0)",
+        "lambda: [seen := 1]",
+        "lambda: count.__next__()",
+        "lambda: (lambda: next(count))()",
+    ],
+)
+def test_a_factory_that_may_make_another_each_time_is_refused(made: str) -> None:
+    assert "may be another each time" in refusal(MAKERS.format(made=made)).reason

@@ -15,6 +15,7 @@ from nnx_migrate.edit.statements import parameter
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.fields.making import makes_the_same
 from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
     is_container,
@@ -41,6 +42,7 @@ _FIELD_FUNCTIONS = frozenset(
     {"dataclasses.field", "flax.struct.field", "flax.linen.kw_only_dataclasses.field"}
 )
 _PLACEMENT = frozenset({"name", "parent"})
+_OPTIONS = frozenset({"default", "default_factory", "init", "kw_only", "repr"})
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,13 @@ def _parameter(
                     RULE,
                 )
             made = _made_by(project, cls, one, factory, renderer)
+            if not makes_the_same(project, one, factory):
+                raise Refused(
+                    one.node,
+                    f"the default of {one.name!r} may be another each time it is made",
+                    "give it a plain default, or None and make it where it is read",
+                    RULE,
+                )
             value = either(is_none(dotted(one.name)), made, dotted(one.name))
             value = call(freeze, value) if frozen else value
             remarks.imports |= {"nnm"} if frozen or structure else set()
@@ -176,7 +185,15 @@ def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
         return None
     if made.args or any(keyword.arg is None for keyword in made.keywords):
         raise Refused(made, "field(...) with unpacked arguments", "write them out", RULE)
-    return {keyword.arg: keyword.value for keyword in made.keywords if keyword.arg}
+    found = {keyword.arg: keyword.value for keyword in made.keywords if keyword.arg}
+    for name in sorted(found.keys() - _OPTIONS):
+        raise Refused(
+            made,
+            f"{name}= of field(...) says more of {one.name!r} than its default",
+            f"leave out {name}=, or keep the class lazy",
+            RULE,
+        )
+    return found
 
 
 def _is_false(node: ast.expr | None) -> bool:
