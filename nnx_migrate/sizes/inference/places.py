@@ -34,7 +34,7 @@ def place_of(analysis: ClassAnalysis, call: ast.Call, *, counted: bool = True) -
             return _named(call)
         if not _is_compact(analysis, method):
             return _attribute_path(analysis, call, parents)
-        if counted and _is_shifted(analysis, call, parents):
+        if counted and (_is_shifted(analysis, call, parents) or _may_be_shifted(analysis, call)):
             return None
         return _auto_name(analysis, call)
     return None
@@ -97,6 +97,21 @@ def _is_shifted(analysis: ClassAnalysis, call: ast.Call, parents: dict[ast.AST, 
         if other is call:
             return False
         if any(isinstance(one, _REPEATS) and one not in around for one in _above(other, parents)):
+            return True
+    return False
+
+
+def _may_be_shifted(analysis: ClassAnalysis, call: ast.Call) -> bool:
+    """Whether a class that is only known at run time is built before: ``norm = A if self.wide else B``."""
+    sides = sides_of(analysis, call)
+    for module in analysis.interpreter.built.values():
+        other = module.call
+        if other is call:
+            return False
+        if other is None or class_name(module) or has_name(other) or is_in_scope(module):
+            continue
+        theirs = sides_of(analysis, other)
+        if all(theirs.get(branch, side) == side for branch, side in sides.items()):
             return True
     return False
 

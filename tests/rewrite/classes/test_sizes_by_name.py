@@ -6,6 +6,7 @@ import pytest
 
 from nnx_migrate.model import Outcome
 from tests.rewrite.projects import explicit_source as rewrite_source
+from tests.rewrite.running import in_auto, printed_alike
 
 HEADER = """import flax.linen as nn
 
@@ -170,3 +171,49 @@ def test_a_submodule_inside_an_element_that_is_built_otherwise_is_refused() -> N
     (found,) = [one for one in result.classes if one.name.endswith("Net")]
     assert found.outcome is Outcome.REFUSED
     assert found.reason
+
+
+OPEN = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Model(nn.Module):
+    times: int = 3
+    centred: bool = True
+
+    @nn.compact
+    def __call__(self, x):
+        norm = nn.LayerNorm if self.centred else nn.RMSNorm
+        x = jnp.tile({first}(x), self.times)
+        return {second}(x)
+
+
+def main():
+    x = jnp.linspace(-1, 1, 12).reshape(3, 4)
+    for model in (Model(), Model(centred=False)):
+        variables = model.init(jax.random.key(0), x)
+        print(sorted((name, one["scale"].shape) for name, one in variables["params"].items()))
+        print(jnp.abs(model.apply(variables, x)).sum())
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("norm()", "nn.LayerNorm()"),  # LayerNorm_1, or LayerNorm_0
+        ("nn.LayerNorm()", "norm()"),
+        ("norm(name='first')", "nn.LayerNorm()"),
+        ("nn.RMSNorm()", "nn.LayerNorm()"),
+    ],
+)
+def test_no_size_is_read_by_a_number_that_a_class_of_the_run_decides(
+    first: str, second: str
+) -> None:
+    source = OPEN.format(first=first, second=second)
+    assert printed_alike(source) == {"m.Model": "explicit"}
+    is_open = first == "norm()"
+    assert ("LayerNorm_0_in_features" in in_auto(source)) == (
+        not is_open and second == "nn.LayerNorm()"
+    )
