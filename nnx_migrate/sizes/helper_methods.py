@@ -45,7 +45,7 @@ def helper_methods(project: Project) -> dict[int, HelperMethod]:
     found: dict[int, HelperMethod] = {}
     for cls in project.linen.values():
         nodes = _candidates(project, cls)
-        if nodes and not _is_inherited(project, cls):
+        if nodes and not is_inherited(project, cls):
             found |= _settled(project, cls, nodes)
     return found
 
@@ -130,7 +130,7 @@ def _calls_of_self(node: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def _is_inherited(project: Project, cls: ClassInfo) -> bool:
+def is_inherited(project: Project, cls: ClassInfo) -> bool:
     """Whether methods of the class may be those of another one."""
     heirs = any(cls in one.mro[1:] for one in project.classes.values())
     return heirs or any(one.linen for one in cls.mro[1:])

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from nnx_migrate.sizes.factory_calls import FactoryFunction, before_name, is_use
+from nnx_migrate.sizes.helper_methods import is_inherited
 from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self
 from nnx_migrate.sizes.return_values import (
@@ -34,7 +35,7 @@ _Function = ast.FunctionDef | ast.Lambda
 def own_factories(project: Project) -> Iterator[FactoryFunction]:
     """Those of all Linen classes; of a class that others inherit from, or that inherits, none."""
     for cls in project.linen.values():
-        if _may_be_overridden(project, cls):
+        if is_inherited(project, cls):
             continue
         homes = [
             one
@@ -47,12 +48,6 @@ def own_factories(project: Project) -> Iterator[FactoryFunction]:
         for home in homes:
             for name, inner in _functions_inside(home):
                 yield from _local(project, cls, home, name, inner)
-
-
-def _may_be_overridden(project: Project, cls: ClassInfo) -> bool:
-    """Whether another class has the methods of this one, or it those of another."""
-    heirs = any(cls in one.mro[1:] for one in project.classes.values())
-    return heirs or any(one.linen for one in cls.mro[1:])
 
 
 def _method(

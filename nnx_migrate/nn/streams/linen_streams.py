@@ -172,9 +172,8 @@ def set_streams(
     what it drew in this call before, by path and stream. Returns where the draws are counted.
     """
     given, tallies = keys_of(rngs), Tallies()
-    counts: dict[
-        tuple[Path, str], Any
-    ] = {}  # streams of one module without keys of their own share one
+    # Streams of one module that have no keys of their own count together.
+    counts: dict[tuple[Path, str], Any] = {}
     for owner, name, child, scope in streams_of(model):
         tag = str(getattr(owner, "rng_collection", child.tag))
         stream = _stream(child, tag, (*scope_path, *scope), given, tallies)

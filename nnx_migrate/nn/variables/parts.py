@@ -142,9 +142,8 @@ def take_apart(module: Any) -> Parts:
     graphdef, state = nnx.split(module)
     flat = sorted(nnx.to_flat_state(state), key=_linen_order)
     paths = tuple(path for path, _ in flat)
-    places = {
-        id(one): index for index, (_, one) in enumerate(flat)
-    }  # two streams may share a count
+    # By identity: two streams may share a count, which has one path.
+    places = {id(one): index for index, (_, one) in enumerate(flat)}
     streams = []
     for path, node in nnx.iter_graph(module):
         if isinstance(node, nnx.RngStream):

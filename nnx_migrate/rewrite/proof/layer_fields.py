@@ -18,9 +18,8 @@ from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each
 
-Held = Mapping[
-    str, list[tuple[str, Layer]]
-]  # by attribute: the classes that have it, and its layer
+# By attribute: the classes that have it, each with the layer that it holds.
+Held = Mapping[str, list[tuple[str, Layer]]]
 
 
 def held_layers(project: Project, classes: Iterable[ClassInfo]) -> Held:
@@ -28,9 +27,11 @@ def held_layers(project: Project, classes: Iterable[ClassInfo]) -> Held:
     found: dict[str, list[tuple[str, Layer]]] = {}
     for cls in classes:
         setup = cls.methods.get("setup")
-        for node in each(setup, ast.Assign) if setup is not None else ():
+        if setup is None:
+            continue
+        scope = cls.scope.enter(setup)
+        for node in each(setup, ast.Assign):
             names = [one.attr for one in node.targets if isinstance(one, ast.Attribute)]
-            scope = cls.scope.enter(setup) if setup is not None else cls.scope
             for call in each(node.value, ast.Call) if names else ():
                 layer = layer_of(project.resolve(call.func, scope))
                 if layer is not None:

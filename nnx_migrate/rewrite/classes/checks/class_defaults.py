@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project
@@ -25,9 +26,8 @@ def check_class_defaults(project: Project, cls: ClassInfo) -> None:
     fields = {one.name for one in cls.fields}
     own = {one.name for one in cls.mro}
     for method in cls.methods.values() if fields else ():
-        receivers = [*method.args.posonlyargs, *method.args.args][:1]
         is_of_class = "classmethod" in project.decorators(cls, method)
-        name = receivers[0].arg if receivers and is_of_class else ""
+        name = receiver_of(method) if is_of_class else ""
         scope = cls.scope.enter(method)
         for node in each(method, ast.Attribute):
             is_class = is_name(node.value, name) or _is_type_of_self(node.value)

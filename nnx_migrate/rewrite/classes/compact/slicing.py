@@ -107,9 +107,8 @@ class Slicer:
                 if isinstance(node, ast.Raise) or not later:
                     return []
                 if isinstance(node, ast.Break | ast.Continue):
-                    for name, why in self.around[
-                        -1
-                    ].items():  # what the next round reads, or what follows
+                    # What the next round reads, or what follows the loop.
+                    for name, why in self.around[-1].items():
                         live.setdefault(name, why)
                 return [step]
             case Leave(node=node):
