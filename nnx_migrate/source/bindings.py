@@ -193,12 +193,16 @@ def _targets(target: ast.expr) -> Iterator[ast.Name]:
 
 def breaks(body: Iterable[ast.AST]) -> bool:
     """Whether statements of a loop's body may end it (a loop inside keeps its own ``break``)."""
-    return any(isinstance(one, ast.Break) or breaks(_parts(one)) for one in body)
+    return _leaves(body, ast.Break)
 
 
 def jumps(body: Iterable[ast.AST]) -> bool:
     """Whether statements of a loop's body may end its round early."""
-    return any(isinstance(one, ast.Break | ast.Continue) or jumps(_parts(one)) for one in body)
+    return _leaves(body, (ast.Break, ast.Continue))
+
+
+def _leaves(body: Iterable[ast.AST], kinds: type[ast.stmt] | tuple[type[ast.stmt], ...]) -> bool:
+    return any(isinstance(one, kinds) or _leaves(_parts(one), kinds) for one in body)
 
 
 def _parts(node: ast.AST) -> Iterable[ast.AST]:

@@ -149,6 +149,7 @@ def _run_items(
     left: list[dict[str, Value]],
 ) -> str | None:
     """Run a round for each item; ``left`` gets the locals with which a ``break`` may end the loop."""
+    may_end = breaks(statement.body)
     for index, item in enumerate(items):
         frame.jumps = []
         assign(interpreter, statement.target, item, frame)
@@ -157,7 +158,7 @@ def _run_items(
         if flow == RETURN:
             return RETURN
         _join_jumps(frame, frame.jumps, statement)
-        if breaks(statement.body):
+        if may_end:
             left += frame.jumps
     return None
 
