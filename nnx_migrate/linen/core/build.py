@@ -53,9 +53,9 @@ def build(
     kind = type(module).__name__
     if isinstance(module, nnx.Module) and not is_module(module):
         return _build_inside(module, rngs, method, mutable, args, kwargs)
-    if not is_module(module) or not hasattr(module, "_is_built"):
+    if not is_module(module) or not hasattr(module, "_nnm_is_built"):
         raise TypeError(f"expected a module of nnx_migrate.linen to build, found {kind}")
-    if module._is_built:
+    if module._nnm_is_built:
         raise ValueError(f"{kind} is built already: use it, or build a new {kind}(...)")
     if module.scope is not None:
         raise ValueError(f"{kind} is bound: build it outside of init, apply and bind")
@@ -71,7 +71,7 @@ def build(
         parent = made[path[:-1]]
         made[path] = definitions.get(path) or Node()
         if is_module(made[path]):
-            made[path]._become_part()
+            made[path]._nnm_become_part()
         attach(parent, None, path[-1], made[path])
     for collection, part in variables.items():
         for path, value in _leaves(part, (), paths.__contains__):
@@ -117,7 +117,7 @@ def _build_inside(
 def _keep_streams(module: Any, streams: dict[str, Any]) -> None:
     """Give a built module streams of its own for later calls."""
     if streams:
-        module._hold(STREAMS, None, STREAMS)
+        module._nnm_hold(STREAMS, None, STREAMS)
         object.__setattr__(module, STREAMS, nnx.Rngs(**streams))
 
 
@@ -174,12 +174,12 @@ def _definition(module: Any) -> Any:
 
     None where they cannot be kept: a Linen module, or one with traced arrays in its fields.
     """
-    if not hasattr(module, "_is_built"):
+    if not hasattr(module, "_nnm_is_built"):
         return None
-    values = [getattr(module, field) for field in module._fields]
+    values = [getattr(module, field) for field in module._nnm_fields]
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values)):
         return None
-    if any(not hasattr(one, "_is_built") for value in values for _, one in modules_in(value)):
+    if any(not hasattr(one, "_nnm_is_built") for value in values for _, one in modules_in(value)):
         return None
     definition = module.clone(_deep_clone=True)
     _become_built(definition)

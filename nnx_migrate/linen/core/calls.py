@@ -49,7 +49,7 @@ def run_built(module: Any, fn: Callable[[Any], Any]) -> Any:
             Scope(variables, rngs=rngs, mutable=mutable, flags={SOWN: asked}).temporary() as root,
         ):
             # The class's own: `nnx.tabulate` replaces methods of the twin by jitted ones.
-            result = fn(module._definition_type.clone(module, parent=root, _deep_clone=True))
+            result = fn(module._nnm_definition_type.clone(module, parent=root, _deep_clone=True))
     finally:
         stack.pop()
     write_back(module, variables, held, recorder.sown)
@@ -83,7 +83,7 @@ def sown(*collections: str) -> Iterator[dict[str, Any]]:
 
 def next_keys(module: Any) -> dict[str, Any]:
     """A new key of every stream that the module was built with."""
-    streams = vars(module).get(STREAMS) if STREAMS in module._attributes else None
+    streams = vars(module).get(STREAMS) if STREAMS in module._nnm_attributes else None
     if streams is None:
         return {}
     # Not through its methods, which `nnx.tabulate` replaces by jitted ones.
@@ -96,8 +96,8 @@ def next_keys(module: Any) -> dict[str, Any]:
 
 def nodes_of(node: Any) -> Iterator[tuple[str, str | None, str, Any]]:
     """Attribute, collection (None for a child), Linen's name and value of what hangs on a node."""
-    if getattr(node, "_is_built", False):
-        for attribute, (collection, name) in node._attributes.items():
+    if getattr(node, "_nnm_is_built", False):
+        for attribute, (collection, name) in node._nnm_attributes.items():
             if attribute != STREAMS or collection is not None:
                 yield attribute, collection, name, vars(node)[attribute]
         return
@@ -187,7 +187,7 @@ def node_at(module: Any, path: tuple[str, ...]) -> Any:
 
 def attach(node: Any, collection: str | None, name: str, value: Any) -> None:
     """Hang a Variable or a child on a node, under Linen's name where that is free."""
-    if not getattr(node, "_is_built", False):
+    if not getattr(node, "_nnm_is_built", False):
         setattr(node, name, value)
         return
     attribute = name
@@ -195,14 +195,14 @@ def attach(node: Any, collection: str | None, name: str, value: Any) -> None:
         attribute = f"{name}_{collection or 'module'}"
         while not _is_free(node, attribute, False):
             attribute += "_"
-    node._hold(attribute, collection, name)
+    node._nnm_hold(attribute, collection, name)
     object.__setattr__(node, attribute, value)
 
 
 def _is_free(node: Any, attribute: str, is_child: bool) -> bool:
-    if attribute in node._attributes or attribute == STREAMS:
+    if attribute in node._nnm_attributes or attribute == STREAMS:
         return False
-    if attribute in node._fields:
+    if attribute in node._nnm_fields:
         return is_child and is_module(vars(node).get(attribute))
     on_class = inspect.getattr_static(type(node), attribute, None)
     return on_class is None or isinstance(on_class, NnxName)

@@ -33,7 +33,7 @@ class EntryPoints:
         if not hasattr(self, "_id"):
             raise errors.IncorrectPostInitOverrideError()
 
-    def _rngs(self, rngs: Any) -> Any:
+    def _nnm_rngs(self, rngs: Any) -> Any:
         if isinstance(rngs, dict):
             return rngs
         if not is_valid_rng(rngs):
@@ -43,7 +43,7 @@ class EntryPoints:
             )
         return {"params": rngs}
 
-    def _method(self, method: Any, submodules: bool) -> Callable[..., Any]:
+    def _nnm_method(self, method: Any, submodules: bool) -> Callable[..., Any]:
         """The function behind ``method=``: a function, a method, or the name of one."""
         if isinstance(method, str):
             name = method
@@ -100,9 +100,9 @@ class EntryPoints:
         None, a function of the module, or a method's name.
         """
         EntryPoints._module_checks(self)
-        rngs = None if rngs is None else self._rngs(rngs)
+        rngs = None if rngs is None else self._nnm_rngs(rngs)
         run = functional.apply(
-            self._method(method, submodules=True), self, mutable, capture_intermediates
+            self._nnm_method(method, submodules=True), self, mutable, capture_intermediates
         )
         return run(variables, *args, **kwargs, rngs=rngs)
 
@@ -118,9 +118,9 @@ class EntryPoints:
     ) -> Any:
         """The output of a method, and the variables that it made."""
         EntryPoints._module_checks(self)
-        rngs = self._rngs(rngs)
+        rngs = self._nnm_rngs(rngs)
         run = functional.init_with_output(
-            self._method(method, submodules=False), self, mutable, capture_intermediates
+            self._nnm_method(method, submodules=False), self, mutable, capture_intermediates
         )
         return run(rngs, *args, **kwargs)
 

@@ -37,84 +37,84 @@ C = TypeVar("C")
 class _Meta(type(Module)):  # type: ignore[misc]
     """Lazy forms are subclasses of each other as the explicit classes are."""
 
-    _explicit: Any
-    _declared: Any
+    _nnm_explicit: Any
+    _nnm_declared: Any
 
     def __subclasscheck__(cls, other: type) -> bool:
-        own = vars(cls).get("_explicit")
+        own = vars(cls).get("_nnm_explicit")
         if own is None:
             return type.__subclasscheck__(cls, other)
-        return issubclass(getattr(other, "_explicit", other), own)
+        return issubclass(getattr(other, "_nnm_explicit", other), own)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return cls.__subclasscheck__(type(instance))
 
     def __setattr__(cls, name: str, value: Any) -> None:
         """Refuse to replace a member: modules that explicit code builds would still have the old one."""
-        if "_is_made" in vars(cls) and hasattr(cls._explicit, name):
+        if "_nnm_is_made" in vars(cls) and hasattr(cls._nnm_explicit, name):
             raise AttributeError(
                 f"{name} of lazy({cls.__name__}) cannot be set: explicit code builds {cls.__name__} itself. Set it "
-                f"on {cls._explicit.__module__}.{cls.__name__}, or rewrite that with `--form lazy`."
+                f"on {cls._nnm_explicit.__module__}.{cls.__name__}, or rewrite that with `--form lazy`."
             )
         super().__setattr__(name, value)
 
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """A definition; what it is given is a field, also where its name reads as a size."""
-        given = vars(cls).get("_sizes", {}).keys() & kwargs.keys()
+        given = vars(cls).get("_nnm_sizes", {}).keys() & kwargs.keys()
         if not given:
             return super().__call__(*args, **kwargs)
-        return _lazy(cls._explicit, cls._declared, frozenset(given))(*args, **kwargs)
+        return _lazy(cls._nnm_explicit, cls._nnm_declared, frozenset(given))(*args, **kwargs)
 
 
 class ExplicitInLazy(Module, metaclass=_Meta):
     """A lazy module whose calls are those of an explicit one; see `lazy`."""
 
-    _sizes: ClassVar[Mapping[str, Size]] = {}
-    _optional: ClassVar[frozenset[str]] = frozenset()
-    _declared: ClassVar[tuple[tuple[str, Size], ...]] = ()
+    _nnm_sizes: ClassVar[Mapping[str, Size]] = {}
+    _nnm_optional: ClassVar[frozenset[str]] = frozenset()
+    _nnm_declared: ClassVar[tuple[tuple[str, Size], ...]] = ()
 
     def __post_init__(self) -> None:
-        _run_post_init(self._explicit_class(), self._given())
+        _run_post_init(self._nnm_explicit_class(), self._nnm_given())
         super().__post_init__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Definitions are made anew from their fields: their class has no module of its own."""
-        if self.scope is not None or self._is_built:
+        if self.scope is not None or self._nnm_is_built:
             return super().__reduce_ex__(protocol)
-        fields = {name: getattr(self, name) for name in (*self._fields, "name")}
-        return _restored, (self._explicit_class(), type(self)._declared, fields)
+        fields = {name: getattr(self, name) for name in (*self._nnm_fields, "name")}
+        return _restored, (self._nnm_explicit_class(), type(self)._nnm_declared, fields)
 
     @nowrap
-    def _explicit_class(self) -> Any:
+    def _nnm_explicit_class(self) -> Any:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        is_private = name.startswith("_") and not hasattr(self._explicit_class(), name)
+        is_private = name.startswith("_") and not hasattr(self._nnm_explicit_class(), name)
         if self.scope is None or is_private or name.startswith("__"):
             return super().__getattr__(name)
-        return inside.read(self._calls(), (), name)
+        return inside.read(self._nnm_calls(), (), name)
 
     @nowrap
-    def _given(self) -> dict[str, Any]:
-        return {field: getattr(self, field) for field in self._fields}
+    def _nnm_given(self) -> dict[str, Any]:
+        return {field: getattr(self, field) for field in self._nnm_fields}
 
     @nowrap
-    def _sizing(self) -> Sizing:
-        make = functools.partial(self._explicit_class(), **self._given())
-        return Sizing(make, type(self)._sizes, type(self)._optional)
+    def _nnm_sizing(self) -> Sizing:
+        make = functools.partial(self._nnm_explicit_class(), **self._nnm_given())
+        return Sizing(make, type(self)._nnm_sizes, type(self)._nnm_optional)
 
     @nowrap
-    def _calls(self) -> ExplicitCalls:
-        return ExplicitCalls(self.scope, self._sizing())
+    def _nnm_calls(self) -> ExplicitCalls:
+        return ExplicitCalls(self.scope, self._nnm_sizing())
 
     @nowrap
-    def _call_unbound(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _nnm_call_unbound(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a method that needs fields alone, as Linen does for classes with `setup`."""
-        module = _with_fields_alone(self._explicit_class(), self._given())
+        module = _with_fields_alone(self._nnm_explicit_class(), self._nnm_given())
         try:
             return getattr(module, name)(*args, **kwargs)
         except AttributeError as lack:
-            if not isinstance(lack.obj, self._explicit_class()):
+            if not isinstance(lack.obj, self._nnm_explicit_class()):
                 raise
             raise unbound_error(self, CallCompactUnboundModuleError) from lack
 
@@ -186,7 +186,7 @@ def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:
         raise TypeError(f"expected lazy(Class)(...), found {type(module).__name__}")
     keys = rngs if isinstance(rngs, Mapping) else {"params": rngs}
     with on_trial(Scope({}, keys, mutable=True, flags={"initializing": True}), {}):
-        make = module._sizing().for_call("__call__", args, kwargs, None)
+        make = module._nnm_sizing().for_call("__call__", args, kwargs, None)
     model = nnm.build(make, rngs=rngs)
     return build(model, *args, rngs=rngs, **kwargs) if definitions_in(model) else model
 
@@ -225,17 +225,17 @@ def _lazy(
     body |= {
         "__annotations__": annotations,
         "__qualname__": cls.__qualname__,
-        "_sizes": sizes,
-        "_optional": frozenset(optional),
-        "_declared": declared,
-        "_explicit_class": nowrap(lambda self: cls),
-        "_explicit": cls,
+        "_nnm_sizes": sizes,
+        "_nnm_optional": frozenset(optional),
+        "_nnm_declared": declared,
+        "_nnm_explicit_class": nowrap(lambda self: cls),
+        "_nnm_explicit": cls,
     }
     meta: Any = _Meta
     made = meta(cls.__name__, (ExplicitInLazy, *plain_bases(cls)), body)
     # What the class overrides under a private name stays with it, and is no less there.
     made.__abstractmethods__ = getattr(cls, "__abstractmethods__", frozenset())
-    made._is_made = True
+    made._nnm_is_made = True
     return made
 
 

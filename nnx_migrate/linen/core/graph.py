@@ -45,7 +45,7 @@ class NnxName:
 
     def __get__(self, obj: Any, owner: Any) -> Any:
         found = self.behind(owner)
-        if found is _NONE and owner._is_built:
+        if found is _NONE and owner._nnm_is_built:
             found = vars(nnx_module.Module)[self.name]
         if found is _NONE:  # Linen's error where there is no such attribute
             raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self.name}'")
@@ -62,7 +62,7 @@ class GraphNode:
     iter_children = NnxName("iter_children")
     iter_modules = NnxName("iter_modules")
 
-    _fields: tuple[str, ...]
+    _nnm_fields: tuple[str, ...]
     name: str | None
 
     @property
@@ -71,12 +71,12 @@ class GraphNode:
         state: PytreeState = vars(self).get("_trace") or PytreeState()
         return state
 
-    def _static_part(self) -> Any:
-        held = {field: vars(self)[field] for field in self._fields if field in vars(self)}
+    def _nnm_static_part(self) -> Any:
+        held = {field: vars(self)[field] for field in self._nnm_fields if field in vars(self)}
         return Static((held, self.name, None, False))
 
     def _graph_node_flatten(self) -> Any:
-        return [(DEFINITION, graphlib.StaticElem(self._static_part()))], type(self)
+        return [(DEFINITION, graphlib.StaticElem(self._nnm_static_part()))], type(self)
 
     def _graph_node_init(self, attributes: Iterable[tuple[Any, Any]]) -> None:
         values = dict(attributes)
@@ -102,15 +102,15 @@ def restore(module: Any, static: Static, nodes: Mapping[Any, Any]) -> None:
     object.__setattr__(module, "_state", CallState())
     if attributes is not None:
         begin_built(module, dict(attributes))
-        object.__setattr__(module, "_is_part", is_part)
-        module._keep(static)
-        for key, attribute in module._keys().items():
+        object.__setattr__(module, "_nnm_is_part", is_part)
+        module._nnm_keep(static)
+        for key, attribute in module._nnm_keys().items():
             object.__setattr__(module, attribute, nodes[key])
 
 
 def begin_built(module: Any, attributes: dict[str, tuple[str | None, str]]) -> None:
     """Note what hangs on a built module, and that it belongs to the trace that runs."""
-    object.__setattr__(module, "_attributes", attributes)
+    object.__setattr__(module, "_nnm_attributes", attributes)
     object.__setattr__(module, "_trace", PytreeState())
 
 

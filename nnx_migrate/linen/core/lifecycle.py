@@ -50,11 +50,11 @@ _COPY_AND_PICKLE = frozenset(
 class Lifecycle:
     """Naming, binding, setup and calls of a module."""
 
-    _fields: tuple[str, ...] = ()  # constructor's fields, without parent and name
+    _nnm_fields: tuple[str, ...] = ()  # constructor's fields, without parent and name
     _compact_name_scope_methods: tuple[str, ...] = ()
     _state: CallState = UNINITIALIZED
-    _is_built = False
-    _keeps_name = False  # also when an attribute adopts it
+    _nnm_is_built = False
+    _nnm_keeps_name = False  # also when an attribute adopts it
     _parent_ref: Any = None
     scope: Any = None
     parent: Any
@@ -72,20 +72,20 @@ class Lifecycle:
         if is_module(parent):
             if parent._state.in_setup and self.name is None:
                 return  # named by the attribute that it is assigned to
-            self._attach(parent)
+            self._nnm_attach(parent)
         elif is_scope(parent):
             object.__setattr__(self, "scope", parent)
         else:
             raise ValueError("parent must be None, Module or Scope")
         if self.scope is not None:
-            for field in self._fields:
+            for field in self._nnm_fields:
                 self._register_submodules(field, getattr(self, field))
             recorder = context.recorder
             if recorder is not None:
                 recorder.modules.setdefault(self.scope.path, self)
         self._state.is_initialized = True
 
-    def _attach(self, parent: Any) -> None:
+    def _nnm_attach(self, parent: Any) -> None:
         """Become a child of ``parent``: take a name, and a scope below its scope."""
         if not parent._initialization_allowed:
             raise errors.AssignSubModuleError(type(self).__name__)
@@ -110,7 +110,7 @@ class Lifecycle:
                 object.__setattr__(self, name, val)
                 return
             raise errors.SetAttributeFrozenModuleError(type(self).__name__, name, val)
-        if name in self._fields or name in ("parent", "name"):
+        if name in self._nnm_fields or name in ("parent", "name"):
             raise errors.SetAttributeInModuleSetupError()
         self._register_submodules(name, val)
 
@@ -146,7 +146,7 @@ class Lifecycle:
             own_name = None
             if module.parent is None:
                 # It was made outside of any module: what is bound is a copy, one for all who hold it.
-                if keeps_names or getattr(type(module), "_keeps_name", False):
+                if keeps_names or getattr(type(module), "_nnm_keeps_name", False):
                     own_name = object.__getattribute__(module, "name")
                 key = module._id
                 if key not in adopted:
@@ -175,11 +175,11 @@ class Lifecycle:
             return
         try:
             state.in_setup = True
-            for field in self._fields:
+            for field in self._nnm_fields:
                 self._register_submodules(field, getattr(self, field))
             if not shallow:
                 self.setup()
-                self._make_compact_name_scopes()
+                self._nnm_make_compact_name_scopes()
             elif state.setup_called == SetupState.NEW:
                 self._validate_setup()
         finally:
@@ -187,7 +187,7 @@ class Lifecycle:
             if not shallow:
                 state.setup_called = SetupState.DONE
 
-    def _make_compact_name_scopes(self) -> None:
+    def _nnm_make_compact_name_scopes(self) -> None:
         raise NotImplementedError  # in Module: it makes modules
 
     def _validate_setup(self) -> None:
@@ -216,10 +216,10 @@ class Lifecycle:
     ) -> Any:
         """Run a method: `setup` before it, the module on the stack, names free again after it."""
         if self.scope is None:
-            bound = self._bound_here()
+            bound = self._nnm_bound_here()
             if bound is not None:
                 return bound._call_wrapped_method(fun, args, kwargs)
-            if self._is_built_here(get_fn_name(fun), args, kwargs):
+            if self._nnm_is_built_here(get_fn_name(fun), args, kwargs):
                 return getattr(self, get_fn_name(fun))(*args, **kwargs)
         state = self._state
         name = get_fn_name(fun)
@@ -232,12 +232,12 @@ class Lifecycle:
             self._try_setup()
         if is_compact:
             if self.scope is None:
-                return self._call_unbound(name, args, kwargs)
+                return self._nnm_call_unbound(name, args, kwargs)
             is_recurrent, state.in_compact_method = state.in_compact_method, True
         stack = context.module_stack
         stack.append(self)
         try:
-            return self._run(fun, name, args, kwargs, is_setup)
+            return self._nnm_run(fun, name, args, kwargs, is_setup)
         finally:
             stack.pop()
             if is_compact:
@@ -246,19 +246,19 @@ class Lifecycle:
             if (is_compact or is_setup) and not is_recurrent:
                 state.reset()
 
-    def _bound_here(self) -> Any:
+    def _nnm_bound_here(self) -> Any:
         """The bound copy of a definition that a Linen or an explicit module holds whose call runs, or None."""
         return mixed.bound_in_linen(self) or context.bound(self)
 
-    def _is_built_here(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def _nnm_is_built_here(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether the explicit module that holds a definition is being built, and this call builds it."""
         builder = context.builder
         return builder is not None and builder(self, name, args, kwargs)
 
-    def _call_unbound(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _nnm_call_unbound(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise unbound_error(self)
 
-    def _run(
+    def _nnm_run(
         self, fun: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_setup: bool
     ) -> Any:
         infos = context.call_info_stack
@@ -278,10 +278,12 @@ class Lifecycle:
         if captures and captures[-1] and captures[-1](self, name):
             self.sow("intermediates", name, result)
         if watched:
-            self._note_call(infos[-1], index, fun.__name__, args, kwargs, result)
+            self._nnm_note_call(infos[-1], index, fun.__name__, args, kwargs, result)
         return result
 
-    def _note_call(self, infos: Any, index: int, name: str, args: Any, kwargs: Any, y: Any) -> None:
+    def _nnm_note_call(
+        self, infos: Any, index: int, name: str, args: Any, kwargs: Any, y: Any
+    ) -> None:
         from nnx_migrate.linen.core.tables.values import represent_tree
 
         args, kwargs, y = represent_tree((args, kwargs, y))
@@ -307,7 +309,7 @@ class Lifecycle:
         ``_deep_clone``: copy the modules in fields too, each once (a mapping: the copies so far).
         ``_reset_names``: without their names.
         """
-        attrs = {field: getattr(self, field) for field in self._fields}
+        attrs = {field: getattr(self, field) for field in self._nnm_fields}
         attrs["name"] = self.name
         attrs |= {"parent": parent, **updates}
         if _deep_clone is not False:
@@ -327,7 +329,7 @@ class Lifecycle:
             for field, value in attrs.items():
                 if field != "parent":
                     attrs[field] = map_submodules(copy, value)
-        made: Self = self._definition_class()(**attrs)
+        made: Self = self._nnm_definition_class()(**attrs)
         return made
 
     def copy(
@@ -337,7 +339,7 @@ class Lifecycle:
         return self.clone(parent=parent, name=name, _deep_clone=True, _reset_names=False, **updates)
 
     @classmethod
-    def _definition_class(cls) -> Any:
+    def _nnm_definition_class(cls) -> Any:
         return cls
 
 

@@ -89,7 +89,9 @@ def carried(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
     if isinstance(value, property) and not _reads_only(value.fget, fields):
         return property(
             lambda self: (
-                value.__get__(self) if self.scope is None else inside.read(self._calls(), (), name)
+                value.__get__(self)
+                if self.scope is None
+                else inside.read(self._nnm_calls(), (), name)
             ),
             doc=value.__doc__,
         )
@@ -105,8 +107,8 @@ def carried(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
 def _checked(call: Any) -> Any:
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.scope is not None and not type(self)._sizes:
-            self._calls().abstract()
+        if self.scope is not None and not type(self)._nnm_sizes:
+            self._nnm_calls().abstract()
         return call(self, *args, **kwargs)
 
     return method
@@ -141,6 +143,6 @@ def _is(node: ast.AST, name: str | None) -> bool:
 def _forward(name: str, value: Any) -> Any:
     @functools.wraps(value)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._calls().call(name, args, kwargs)
+        return self._nnm_calls().call(name, args, kwargs)
 
     return compact(method)

@@ -24,7 +24,7 @@ def is_linen(module: Any) -> bool:
 def is_linen_class(cls: type) -> bool:
     """Whether ``cls`` is a class of flax.linen's modules and of no lazy ones."""
     linen = linen_module()
-    return linen is not None and issubclass(cls, linen.Module) and not hasattr(cls, "_is_built")
+    return linen is not None and issubclass(cls, linen.Module) and not hasattr(cls, "_nnm_is_built")
 
 
 def parent_for(child: Any, parent: Any) -> Any:

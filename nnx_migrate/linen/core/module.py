@@ -98,7 +98,7 @@ class Module(  # type: ignore[misc, override]
 
     __str__ = object.__str__  # the representation, whoever wrote it; NNX has one of its own
 
-    def _make_compact_name_scopes(self) -> None:
+    def _nnm_make_compact_name_scopes(self) -> None:
         if self._compact_name_scope_methods:
             made: Any = CompactNameScope
             self._compact_name_scope_modules = {
@@ -144,7 +144,7 @@ def _make_dataclass(cls: Any, kw_only: bool) -> None:
     cls.__hash__ = wrap_hash(cls.__hash__)
     if "__eq__" in vars(cls):
         cls.__eq__ = wrap_eq(cls.__eq__)
-    cls._fields = tuple(
+    cls._nnm_fields = tuple(
         field.name
         for field in dataclasses.fields(cls)
         if field.init and field.name not in ("parent", "name")
@@ -188,7 +188,7 @@ def _wrap_attributes(cls: Any) -> None:
 class CompactNameScope(Module):
     """The child below whose name a `compact_name_scope` method works."""
 
-    _keeps_name = True
+    _nnm_keeps_name = True
     fn: Callable[..., Any]
     module_fn: Callable[[], Module]
 

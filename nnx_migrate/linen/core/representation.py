@@ -27,7 +27,7 @@ def module_repr(module: Any, num_spaces: int = 4) -> str:
 
 
 def _child_repr(child: Any, num_spaces: int) -> str:
-    own = hasattr(child, "_fields")
+    own = hasattr(child, "_nnm_fields")
     return module_repr(child, num_spaces) if own else repr(child)
 
 

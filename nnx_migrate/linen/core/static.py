@@ -57,7 +57,7 @@ def _key(value: Any) -> Hashable:
     kind = type(value)
     if kind in (bool, int, float, str, type(None)):
         return kind, value
-    if is_module(value) and value.scope is None and not getattr(value, "_is_built", False):
+    if is_module(value) and value.scope is None and not getattr(value, "_nnm_is_built", False):
         held = [vars(value).get(field) for field in _fields(kind)]
         return kind, value.name, tuple(map(_key, held))
     if isinstance(value, jax.Array):

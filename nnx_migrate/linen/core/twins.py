@@ -28,15 +28,15 @@ _STATIC, _KEYS = "_kept_static", "_kept_keys"
 class BuiltNode:
     """A module with variables: mixed into the twin of its class.
 
-    ``_attributes``: what hangs on the module, attribute -> (collection, name); the collection is None
+    ``_nnm_attributes``: what hangs on the module, attribute -> (collection, name); the collection is None
     for children. The name is Linen's, the attribute the same wherever it is free.
     """
 
-    _is_built = True
-    _is_part = False  # of another built module
-    _attributes: dict[str, tuple[str | None, str]]
-    _definition_type: Any
-    _fields: tuple[str, ...]
+    _nnm_is_built = True
+    _nnm_is_part = False  # of another built module
+    _nnm_attributes: dict[str, tuple[str | None, str]]
+    _nnm_definition_type: Any
+    _nnm_fields: tuple[str, ...]
     name: str | None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -44,30 +44,30 @@ class BuiltNode:
         pass
 
     @classmethod
-    def _definition_class(cls) -> Any:
-        return cls._definition_type
+    def _nnm_definition_class(cls) -> Any:
+        return cls._nnm_definition_type
 
-    def _static_part(self) -> Static:
+    def _nnm_static_part(self) -> Static:
         static: Static | None = vars(self).get(_STATIC)
         if static is None:
-            static = self._made_static()
-            self._keep(static)
+            static = self._nnm_made_static()
+            self._nnm_keep(static)
         return static
 
-    def _keep(self, static: Static) -> None:
+    def _nnm_keep(self, static: Static) -> None:
         if all(map(is_fixed, static.value[0].values())):  # no list that may change in place
             object.__setattr__(self, _STATIC, static)
 
-    def _made_static(self) -> Static:
-        attributes = self._attributes
+    def _nnm_made_static(self) -> Static:
+        attributes = self._nnm_attributes
         held = {
             field: vars(self)[field]
-            for field in self._fields
+            for field in self._nnm_fields
             if field in vars(self) and field not in attributes
         }
-        return Static((held, self.name, tuple(sorted(attributes.items())), self._is_part))
+        return Static((held, self.name, tuple(sorted(attributes.items())), self._nnm_is_part))
 
-    def _keys(self) -> dict[str, str]:
+    def _nnm_keys(self) -> dict[str, str]:
         """Keys of NNX's graph and state, in order, and their attributes.
 
         The key is Linen's name, also where the attribute could not have it. Of variables of one name
@@ -77,7 +77,9 @@ class BuiltNode:
         if known is not None:
             return known
         keys: dict[str, str] = {}
-        first = sorted(self._attributes.items(), key=lambda one: one[1][0] not in (None, "params"))
+        first = sorted(
+            self._nnm_attributes.items(), key=lambda one: one[1][0] not in (None, "params")
+        )
         for attribute, (collection, name) in first:
             key = f"{name}_{collection}" if name in keys else name
             keys[key] = attribute
@@ -85,30 +87,30 @@ class BuiltNode:
         object.__setattr__(self, _KEYS, keys)
         return keys
 
-    def _hold(self, attribute: str, collection: str | None, name: str) -> None:
+    def _nnm_hold(self, attribute: str, collection: str | None, name: str) -> None:
         """Note that an attribute holds a child, or a variable of a collection."""
-        self._attributes[attribute] = (collection, name)
-        self._forget()
+        self._nnm_attributes[attribute] = (collection, name)
+        self._nnm_forget()
 
-    def _become_part(self) -> None:
+    def _nnm_become_part(self) -> None:
         """Stand inside of another built module."""
-        object.__setattr__(self, "_is_part", True)
-        self._forget()
+        object.__setattr__(self, "_nnm_is_part", True)
+        self._nnm_forget()
 
-    def _forget(self) -> None:
+    def _nnm_forget(self) -> None:
         for kept in (_STATIC, _KEYS):
             vars(self).pop(kept, None)
 
-    def _nodes(self) -> list[tuple[str, Any]]:
-        return [(key, vars(self)[attribute]) for key, attribute in self._keys().items()]
+    def _nnm_nodes(self) -> list[tuple[str, Any]]:
+        return [(key, vars(self)[attribute]) for key, attribute in self._nnm_keys().items()]
 
     def _graph_node_flatten(self) -> Any:
-        nodes = [(name, graphlib.DataElem(value)) for name, value in self._nodes()]
-        static = (DEFINITION, graphlib.StaticElem(self._static_part()))
+        nodes = [(name, graphlib.DataElem(value)) for name, value in self._nnm_nodes()]
+        static = (DEFINITION, graphlib.StaticElem(self._nnm_static_part()))
         return sorted([*nodes, static], key=lambda node: node[0]), type(self)
 
     def _graph_node_set_key(self, key: Any, value: Any) -> None:
-        attribute = self._keys().get(str(key), str(key))
+        attribute = self._nnm_keys().get(str(key), str(key))
         found = vars(self).get(attribute)
         if isinstance(found, NnxVariable) and isinstance(value, NnxVariable):
             found.update_from_state(value)
@@ -116,14 +118,14 @@ class BuiltNode:
             setattr(self, attribute, value)
 
     def _graph_node_pop_key(self, key: Any) -> Any:
-        attribute = self._keys()[str(key)]
+        attribute = self._nnm_keys()[str(key)]
         value = vars(self)[attribute]
         delattr(self, attribute)
         return value
 
     def _pytree__flatten(self) -> Any:
-        nodes = self._nodes()
-        static = (type(self), tuple(name for name, _ in nodes), self._static_part())
+        nodes = self._nnm_nodes()
+        static = (type(self), tuple(name for name, _ in nodes), self._nnm_static_part())
         return [value for _, value in nodes], static
 
     def _pytree__flatten_with_paths(self) -> Any:
@@ -138,23 +140,23 @@ class BuiltNode:
         return made
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._check_is_read(name, value)
+        self._nnm_check_is_read(name, value)
         is_node = isinstance(value, NnxVariable) or graphlib.is_graph_node(value)
-        if is_node and name not in self._fields and not name.startswith("_"):
+        if is_node and name not in self._nnm_fields and not name.startswith("_"):
             collection = collection_of(value) if isinstance(value, NnxVariable) else None
-            if name not in self._attributes:
-                self._hold(name, collection, name)
-        if name in self._fields or name == "name":
-            self._forget()
+            if name not in self._nnm_attributes:
+                self._nnm_hold(name, collection, name)
+        if name in self._nnm_fields or name == "name":
+            self._nnm_forget()
         object.__setattr__(self, name, value)
 
-    def _check_is_read(self, name: str, value: Any) -> None:
+    def _nnm_check_is_read(self, name: str, value: Any) -> None:
         """Refuse to set what calls of the module around this one would not see.
 
         They run that module's code, which makes its children anew on the variables found here.
         """
         kind, held = type(self).__name__, vars(self).get(name)
-        if name in self._fields and self._is_part:
+        if name in self._nnm_fields and self._nnm_is_part:
             raise AttributeError(
                 f"{kind}.{name} cannot be set: the module around it sets it in every call, as its"
                 f" code says. Hand it to the call, or set a field of the outermost module."
@@ -166,15 +168,15 @@ class BuiltNode:
             )
 
     def __delattr__(self, name: str) -> None:
-        self._attributes.pop(name, None)
-        self._forget()
+        self._nnm_attributes.pop(name, None)
+        self._nnm_forget()
         object.__delattr__(self, name)
 
     def __getattr__(self, name: str) -> Any:
         kind = type(self).__name__
         raise AttributeError(
             f'"{kind}" object has no attribute "{name}": it is built; its children'
-            f" and variables are {sorted(vars(self).get('_attributes', ()))}."
+            f" and variables are {sorted(vars(self).get('_nnm_attributes', ()))}."
         )
 
     def __dir__(self) -> list[str]:
@@ -182,7 +184,7 @@ class BuiltNode:
 
     def __reduce__(self) -> Any:
         held = {name: one for name, one in vars(self).items() if name not in (_STATIC, _KEYS)}
-        return _rebuilt, (self._definition_type, held)
+        return _rebuilt, (self._nnm_definition_type, held)
 
     def __deepcopy__(self, memo: Any) -> Any:
         graph, state = graphlib.split(self, graph=True)
@@ -204,7 +206,7 @@ def entries(cls: Any) -> dict[str, Any]:
         for name, value in vars(base).items():
             if (
                 name in found
-                or name in cls._fields
+                or name in cls._nnm_fields
                 or (hasattr(Module, name) and name != "__call__")
             ):
                 continue
@@ -230,7 +232,7 @@ def _reader(name: str) -> property:
 def _method(name: str, value: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(value)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not self._is_built:  # taken off a built module and called with a bound copy
+        if not self._nnm_is_built:  # taken off a built module and called with a bound copy
             return getattr(self, name)(*args, **kwargs)
         return run_built(self, lambda module: getattr(module, name)(*args, **kwargs))
 
@@ -271,7 +273,7 @@ def built_class(cls: Any) -> Any:
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
         "__no_type_check__": True,  # NNX reads annotations; Linen leaves the user's alone
-        "_definition_type": cls,
+        "_nnm_definition_type": cls,
         **entries(cls),
     }
     twin = type(cls)(cls.__name__, (_mixin(_beneath(cls)), cls), body)
@@ -281,4 +283,4 @@ def built_class(cls: Any) -> Any:
 
 def _kind(value: Any) -> Any:
     """The class of a module, of a built one that of its definition."""
-    return getattr(value, "_definition_type", type(value))
+    return getattr(value, "_nnm_definition_type", type(value))

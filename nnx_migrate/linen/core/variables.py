@@ -32,7 +32,7 @@ class VariableMethods:
     scope: Any
     _state: Any
     _initialization_allowed: Any
-    _bound_here: Callable[[], Any]
+    _nnm_bound_here: Callable[[], Any]
     _name_taken: Callable[..., bool]
 
     def variable(
@@ -50,7 +50,7 @@ class VariableMethods:
             ValueError: outside of `setup` and compact methods.
             NameInUseError: the name is taken.
         """
-        self._check_place("Variables")
+        self._nnm_check_place("Variables")
         if self._name_taken(name, collection=col):
             raise errors.NameInUseError("variable", name, type(self).__name__)
         made: Variable = self.scope.variable(
@@ -73,23 +73,23 @@ class VariableMethods:
             ValueError: outside of `setup` and compact methods.
             NameInUseError: the name is taken.
         """
-        self._check_place("Parameters")
+        self._nnm_check_place("Parameters")
         if self._name_taken(name, collection="params"):
             raise errors.NameInUseError("param", name, type(self).__name__)
         value = self.scope.param(name, init_fn, *init_args, unbox=unbox, **init_kwargs)
         self._state.children[name] = "params"
         return value
 
-    def _check_place(self, what: str) -> None:
+    def _nnm_check_place(self, what: str) -> None:
         if not self._initialization_allowed or self.scope is None:
             raise ValueError(
                 f"{what} must be initialized in `setup()` or in a method wrapped in `@compact`"
             )
 
-    def _bound_scope(self, purpose: str) -> Any:
+    def _nnm_bound_scope(self, purpose: str) -> Any:
         if self.scope is not None:
             return self.scope
-        bound = self._bound_here()
+        bound = self._nnm_bound_here()
         if bound is None:
             raise ValueError(f"Can't {purpose} on unbound modules")
         return bound.scope
@@ -97,7 +97,7 @@ class VariableMethods:
     @property
     def variables(self) -> Any:
         """The variables from this module down, by collection."""
-        return self._bound_scope("access variables").variables()
+        return self._nnm_bound_scope("access variables").variables()
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -109,35 +109,35 @@ class VariableMethods:
 
     def has_variable(self, col: str, name: str) -> bool:
         """Whether the variable is there."""
-        found: bool = self._bound_scope("access variables").has_variable(col, name)
+        found: bool = self._nnm_bound_scope("access variables").has_variable(col, name)
         return found
 
     def get_variable(self, col: str, name: str, default: Any = None) -> Any:
         """The stored value of a variable, or ``default``."""
-        return self._bound_scope("access variables").get_variable(col, name, default)
+        return self._nnm_bound_scope("access variables").get_variable(col, name, default)
 
     def put_variable(self, col: str, name: str, value: Any) -> None:
         """Set a variable of a mutable collection."""
-        self._bound_scope("access variables").put_variable(col, name, value)
+        self._nnm_bound_scope("access variables").put_variable(col, name, value)
 
     def is_mutable_collection(self, col: str) -> bool:
         """Whether the call may change ``col``."""
-        mutable: bool = self._bound_scope("check mutability").is_mutable_collection(col)
+        mutable: bool = self._nnm_bound_scope("check mutability").is_mutable_collection(col)
         return mutable
 
     def has_rng(self, name: str) -> bool:
         """Whether the call has a stream ``name``."""
-        found: bool = self._bound_scope("query for RNGs").has_rng(name)
+        found: bool = self._nnm_bound_scope("query for RNGs").has_rng(name)
         return found
 
     def make_rng(self, name: str = "params") -> jax.Array:
         """The next key of the stream ``name``, or of ``params`` where there is no such stream."""
-        key: jax.Array = self._bound_scope("use RNGs").make_rng(name)
+        key: jax.Array = self._nnm_bound_scope("use RNGs").make_rng(name)
         return key
 
     def is_initializing(self) -> bool:
         """Whether this call makes the variables: under `init`."""
-        scope = self._bound_scope("check if running under init()")
+        scope = self._nnm_bound_scope("check if running under init()")
         initializing: bool = scope.get_flag("initializing", False)
         return initializing
 
@@ -153,7 +153,7 @@ class VariableMethods:
 
         Returns whether it does.
         """
-        scope = self._bound_scope("store variables")
+        scope = self._nnm_bound_scope("store variables")
         asked = scope.get_flag(SOWN, None)
         if not scope.is_mutable_collection(col) or (asked is not None and col not in asked):
             return False
@@ -174,7 +174,7 @@ class VariableMethods:
         Raises:
             ValueError: the collection is there without this variable.
         """
-        scope = self._bound_scope("store variables")
+        scope = self._nnm_bound_scope("store variables")
         if scope.is_mutable_collection(collection) and not scope.has_variable(collection, name):
             scope.reserve(name, collection)
             self._state.children[name] = collection

@@ -182,7 +182,7 @@ def wrap_hash(hash_fn: Callable[[Any], int]) -> Callable[[Any], int]:
     def wrapped(self: Any) -> int:
         if self.scope is not None:
             raise TypeError("Can't call __hash__ on modules that hold variables.")
-        if self._is_built:
+        if self._nnm_is_built:
             return id(self)
         try:
             return hash_fn(self)
@@ -206,7 +206,7 @@ def wrap_eq(eq_fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
     @functools.wraps(eq_fn)
     def wrapped(self: Any, other: Any) -> Any:
-        if self is not other and (self._is_built or getattr(other, "_is_built", False)):
+        if self is not other and (self._nnm_is_built or getattr(other, "_nnm_is_built", False)):
             return False
         return eq_fn(self, other)
 

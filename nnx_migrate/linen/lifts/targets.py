@@ -142,8 +142,8 @@ class _Lifted:
         @functools.wraps(self.fns[0])
         def lifted_method(module: Any, *args: Any, **kwargs: Any) -> Any:
             if module.scope is None:
-                module = module._bound_here() or module
-            if module.scope is None and module._is_built_here(self.names[0], args, kwargs):
+                module = module._nnm_bound_here() or module
+            if module.scope is None and module._nnm_is_built_here(self.names[0], args, kwargs):
                 return getattr(module, str(self.names[0]))(*args, **kwargs)
             return self.call(module, args, kwargs)
 

@@ -59,12 +59,14 @@ def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
 
 def definitions_in(module: nnx.Module) -> list[tuple[Path, Any]]:
     """The lazy modules in a module that are not built, by their paths in Linen."""
-    return [(path, one) for path, one in _places_in(module) if is_lazy(one) and not one._is_built]
+    return [
+        (path, one) for path, one in _places_in(module) if is_lazy(one) and not one._nnm_is_built
+    ]
 
 
 def is_lazy(module: Any) -> bool:
     """Whether it is a lazy module (`nnx_migrate.linen`): what calls of it make is kept elsewhere."""
-    return hasattr(type(module), "_is_built")
+    return hasattr(type(module), "_nnm_is_built")
 
 
 def _places_in(module: nnx.Module) -> Iterator[tuple[Path, Any]]:

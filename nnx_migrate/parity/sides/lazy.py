@@ -41,7 +41,7 @@ def renamed(module: nnx.Module) -> dict[str, str]:
     """Linen path -> NNX path, of variables whose name NNX's graph could not keep."""
     found = {}
     for path, node in nnx.iter_graph(module):
-        if is_lazy(node) and node._is_built:
+        if is_lazy(node) and node._nnm_is_built:
             for key, attribute in node._keys().items():
                 name = node._attributes[attribute][1]
                 if key != name:
