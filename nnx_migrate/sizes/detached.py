@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_none_literal, walk
 
 
 @lru_cache(maxsize=2)  # every analysis of a project asks
@@ -43,4 +43,4 @@ def _has_no_parent(node: ast.expr) -> bool:
     if any(one.arg is None for one in node.keywords):
         return False
     given = [one.value for one in node.keywords if one.arg == "parent"]
-    return len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is None
+    return len(given) == 1 and is_none_literal(given[0])

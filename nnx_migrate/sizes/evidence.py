@@ -23,7 +23,7 @@ from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_none_literal, walk
 
 # The argument whose last axis a built-in layer's ``in_features`` is, as Linen names it.
 _MAIN = ("inputs", "x", "inputs_q", "query")
@@ -190,11 +190,7 @@ def _left_out(info: ClassInfo, instance: Instance) -> dict[str, None]:
     """Arguments that a recorded call leaves out, and that are None then."""
     found = info.find(instance.method)
     defaults = defaults_of(found[1].args) if found else {}
-    return {
-        name: None
-        for name, node in defaults.items()
-        if isinstance(node, ast.Constant) and node.value is None
-    }
+    return {name: None for name, node in defaults.items() if is_none_literal(node)}
 
 
 @dataclass(frozen=True, eq=False)

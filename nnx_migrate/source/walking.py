@@ -89,3 +89,8 @@ def evaluated(node: ast.AST) -> Iterator[ast.AST]:
     for child in children(node):
         if not any(child is one for one in types):
             yield from evaluated(child)
+
+
+def is_none_literal(node: ast.AST | None) -> bool:
+    """Whether an expression is ``None`` as it stands in the text."""
+    return isinstance(node, ast.Constant) and node.value is None

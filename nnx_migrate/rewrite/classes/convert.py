@@ -130,33 +130,48 @@ class _Conversion:
 
     def run(self) -> ConvertedClass:
         check_bases(self.project, self.cls)
+        self._check_sizes()
+        self._find_items()
+        self._check_items()
+        self._check_class()
+        attributes = self._setup_attributes()
+        check_captures(self.project, self.cls, attributes, self.items)
+        check_kept(self.cls, attributes)
+        check_late_bindings(self.cls)
+        return self._write(self._reads(attributes))
+
+    def _check_sizes(self) -> None:
         for node, reason in self.sizes.problems:
             raise Refused(
-                node,
-                reason,
-                "give the size as a field, or run `nnx-migrate record`",
-                "sizes",
+                node, reason, "give the size as a field, or run `nnx-migrate record`", "sizes"
             )
         self._check_told(can_help=True)
+
+    def _find_items(self) -> None:
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
         self.sizes = relaxed(without_applied_only(self.cls, self.sizes))
         self.layout: Layout = layout_of(self.cls)
         self.helpers = helpers_of(self.project, self.cls, self.sizes, self.context)
         self.items = find_items(self.cls, self.sizes, self.helpers.inside)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.sizes, self.context)
+
+    def _check_items(self) -> None:
         check_methods(self.project, self.cls, self.items)
-        self.counted = counted_calls(self.cls, self.sizes, self._compact_method())
+        compact = self._compact_method()
+        self.counted = counted_calls(self.cls, self.sizes, compact)
         elsewhere = {id(one.site.call) for one in self.counted.values() if one.site is not None}
         own = {key: one for key, one in self.items.items() if key not in elsewhere}
-        check_items(self.cls, own, self.helpers.parameters, self._compact_method())
-        check_compact_calls(self.project, self.cls, self.items, self._compact_method())
+        check_items(self.cls, own, self.helpers.parameters, compact)
+        check_compact_calls(self.project, self.cls, self.items, compact)
         check_given(self.cls, self.items)
-        built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         check_late(self.project, self.items.values(), self.context.makes_late)
+        built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         self.makes_late = any(map(self.context.makes_late, built))
         self.holds_lazy = check_lazy_submodules(
             self.project, self.cls, self.items, self.sizes, self.context
         )
+
+    def _check_class(self) -> None:
         check_functions(self.cls)
         check_class_defaults(self.project, self.cls)
         check_nnx_names(self.cls)
@@ -169,24 +184,11 @@ class _Conversion:
         check_generic(self.project, self.cls)
         check_every_call(self.cls)
         check_transformed_draws(self.project, self.cls)
-        attributes = self._setup_attributes()
-        check_captures(self.project, self.cls, attributes, self.items)
-        check_kept(self.cls, attributes)
-        check_late_bindings(self.cls)
-        reads = self._reads(attributes)
-        common: Edits = {**reads.call, **self.helpers.local}
-        handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
+
+    def _write(self, reads: Reads) -> ConvertedClass:
         values = self._lazy_values()
         staying = [node for one in values for whole in one.wholes for node in walk(whole)]
-        handled |= self.helpers.builds | {*map(id, staying)}
-        common |= self._lazy_forms(values)
-        common |= name_edits(
-            self.project,
-            self.cls,
-            handled,
-            self.remarks,
-            initializers_in(self.items.values()),
-        )
+        common = self._common_edits(reads, values, staying)
         base = renderer_of(self.cls.module, common)
         parameters = parameters_of(self.project, self.cls, base, self.remarks)
         setup = self._setup(common, reads)
@@ -208,6 +210,21 @@ class _Conversion:
         )
         edits = self._edits(common, constructor, reads)
         return self._finish(edits, constructor, reads, staying)
+
+    def _common_edits(
+        self, reads: Reads, values: Sequence[ClassValue], staying: Sequence[ast.AST]
+    ) -> Edits:
+        """What changes in every method alike: reads, local functions, names."""
+        handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
+        handled |= self.helpers.builds | {*map(id, staying)}
+        return {
+            **reads.call,
+            **self.helpers.local,
+            **self._lazy_forms(values),
+            **name_edits(
+                self.project, self.cls, handled, self.remarks, initializers_in(self.items.values())
+            ),
+        }
 
     def _lazy_values(self) -> list[ClassValue]:
         """What is made of lazy classes, which stays as it is: ``nn.remat(Block)``."""

@@ -19,6 +19,7 @@ from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Import
+from nnx_migrate.source.walking import is_none_literal
 
 RULE = "class"
 
@@ -162,7 +163,7 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
     """
     for keyword in call.keywords:
         if keyword.arg == "name":
-            options = [_is_none(one) for one in _options(keyword.value)]
+            options = [is_none_literal(one) for one in _options(keyword.value)]
             if any(options) and not all(options):
                 raise Refused(call, _UNNAMED, "give a name in both cases", RULE)
             return None if all(options) else _plain(keyword.value)
@@ -194,7 +195,9 @@ def _is_none_in(method: ast.FunctionDef, name: str) -> bool:
         if isinstance(node, ast.Assign | ast.AnnAssign) and name in names_bound_below(node)
     ]
     if bound:
-        return any(any(map(_is_none, _options(value))) for value in bound if value is not None)
+        return any(
+            any(map(is_none_literal, _options(value))) for value in bound if value is not None
+        )
     default = defaults_of(method.args).get(name)
     every = (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)
     return any(one.arg == name and _is_optional(one.annotation, default) for one in every)
@@ -203,7 +206,7 @@ def _is_none_in(method: ast.FunctionDef, name: str) -> bool:
 def _is_optional(annotation: ast.expr | None, default: ast.expr | None) -> bool:
     text = "" if annotation is None else ast.unparse(annotation)
     is_declared = "Optional[" in text or "None" in re.findall(r"\w+", text)
-    return is_declared or (default is not None and _is_none(default))
+    return is_declared or (default is not None and is_none_literal(default))
 
 
 def _options(name: ast.expr) -> list[ast.expr]:
@@ -212,16 +215,14 @@ def _options(name: ast.expr) -> list[ast.expr]:
         case ast.IfExp(body=body, orelse=orelse):
             return [*_options(body), *_options(orelse)]
         case ast.BoolOp(op=ast.Or(), values=[*first, last]):  # of the first what is None goes on
-            known = (option for one in first for option in _options(one) if not _is_none(option))
+            known = (
+                option for one in first for option in _options(one) if not is_none_literal(option)
+            )
             texts = ast.Constant | ast.JoinedStr
             return [*(one for one in known if isinstance(one, texts)), *_options(last)]
         case ast.BoolOp(values=values):
             return [option for one in values for option in _options(one)]
     return [name]
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _plain(name: ast.expr) -> ast.expr:

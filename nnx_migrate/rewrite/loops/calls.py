@@ -42,6 +42,7 @@ from nnx_migrate.rewrite.loops.plan import (
     Updated,
 )
 from nnx_migrate.rewrite.loops.snapshots import snapshot
+from nnx_migrate.source.walking import is_none_literal
 
 
 def read_call(frame: Frame, node: ast.Call) -> Kind:
@@ -160,7 +161,7 @@ def _model_call(frame: Frame, node: ast.Call, given: Variables) -> Kind:
     rngs = keywords.get("rngs")
     if rngs is not None and method is not None and not isinstance(method, ast.Constant):
         return frame.problem(node, "a method that is named without quotes gets keys")
-    with_keys = rngs is not None and not (isinstance(rngs, ast.Constant) and rngs.value is None)
+    with_keys = rngs is not None and not is_none_literal(rngs)
     without = {"mutable", *(() if with_keys else ("rngs",)), *(() if with_keys else ("method",))}
     called = name if isinstance(name, str) else None
     call = ModelCall(frame.named(node, flow), frozenset(without), called, with_keys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,6 +23,7 @@ from nnx_migrate.sizes.inference.sites import site_of
 from nnx_migrate.sizes.interpreter import Interpreter, spellable
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
 from nnx_migrate.sizes.static_parameters import defaults_of
+from nnx_migrate.source.walking import is_none_literal
 
 
 def finish(analysis: ClassAnalysis) -> ClassSizes:
@@ -119,11 +119,7 @@ def _spared(analysis: ClassAnalysis) -> frozenset[str]:
     """Parameters that callers leave out, or give as None: they have no shape then."""
     found = analysis.root.info.find(METHOD)
     defaults = defaults_of(found[1].args) if found else {}
-    return frozenset(
-        name
-        for name, node in defaults.items()
-        if isinstance(node, ast.Constant) and node.value is None
-    )
+    return frozenset(name for name, node in defaults.items() if is_none_literal(node))
 
 
 def _first_output(value: Value) -> Value:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from nnx_migrate.abstract.values import Instance
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.source.walking import is_none_literal
 
 Parents = Mapping[ast.AST, ast.AST]
 
@@ -82,7 +83,7 @@ def has_name(node: ast.expr) -> bool:
 def given_name(call: ast.Call) -> ast.expr | None:
     """What ``name=`` gives, unless that is None."""
     values = [one.value for one in call.keywords if one.arg == "name"]
-    return next((v for v in values if not (isinstance(v, ast.Constant) and v.value is None)), None)
+    return next((v for v in values if not is_none_literal(v)), None)
 
 
 def _is_unpacked(node: ast.expr, parents: Parents) -> bool:

@@ -25,7 +25,7 @@ from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.names import root_name
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_none_literal, walk
 
 RULE = "compact"
 _ATTRIBUTES = frozenset({"shape", "ndim", "size"})
@@ -194,7 +194,7 @@ def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
     candidates = {
         one.arg
         for one in (*plain, *method.args.kwonlyargs)
-        if _may_be_array(one) and _is_none(defaults.get(one.arg, _NONE))
+        if _may_be_array(one) and is_none_literal(defaults.get(one.arg, _NONE))
     }
     flags = asked_for_truth(method) | flags_of(shapes.project, shapes.scope, method)
     read = candidates - flags - _tables(method)
@@ -239,10 +239,6 @@ def _arrays(method: ast.FunctionDef) -> set[str]:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple()):
                 found.add(name)
     return found
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _origins(method: ast.FunctionDef, arrays: Iterable[ast.expr]) -> set[str]:

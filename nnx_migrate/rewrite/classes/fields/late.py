@@ -17,7 +17,7 @@ from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_none_literal, walk
 
 
 def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset[str]:
@@ -109,11 +109,11 @@ def call_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
     whole -= sum(_makes_parameters(project, cls.scope, one) for one in calls)
     if whole != len(read) or _COPIES & {*read}:
         return frozenset()
-    optional = {one.name for one in cls.fields if _is_none(one.default)}
+    optional = {one.name for one in cls.fields if is_none_literal(one.default)}
     keywords = {one.arg for one in (*method.args.args, *method.args.kwonlyargs)}
     defaults = defaults_of(method.args)
     merged = _merged(project, cls, method)
-    names = merged & optional & {one for one in keywords if _is_none(defaults.get(one))}
+    names = merged & optional & {one for one in keywords if is_none_literal(defaults.get(one))}
     return frozenset(one for one in names if read.count(one) == 1)
 
 
@@ -146,7 +146,3 @@ def _merged(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> set[st
                     found.add(name)
         seen |= {one.id for one in each(statement, ast.Name)}
     return found
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -10,7 +10,7 @@ from nnx_migrate.sizes.module_fields import values_given
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_none_literal, walk
 
 _FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
 _TUPLES = ("Tuple", "tuple")
@@ -53,19 +53,15 @@ def may_be_none(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether None is a value of a field: by its annotation, by a test of a method, or given by a call."""
     if {"None", "Optional"} & set(re.findall(r"\w+", ast.unparse(one.annotation))):
         return True
-    if any(_is_none(value) for value in values_given(project, (cls.name, one.name))):
+    if any(is_none_literal(value) for value in values_given(project, (cls.name, one.name))):
         return True
     methods = (method for owner in cls.mro for method in owner.methods.values())
     return any(
-        _is_none(other) and ast.unparse(test.left) == f"self.{one.name}"
+        is_none_literal(other) and ast.unparse(test.left) == f"self.{one.name}"
         for method in methods
         for test in each(method, ast.Compare)
         for other in test.comparators
     )
-
-
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_tuple(annotation: ast.expr) -> bool:

@@ -17,7 +17,7 @@ from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_none_literal, walk
 
 RULE = "setup"
 _BUILT = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.PARAM, Kind.VARIABLE, Kind.ALIAS)
@@ -51,7 +51,7 @@ def none_edits(
         if any(other.kind is Kind.STRUCTURE for other in others):
             remarks.imports.add("nnm")
             edits[id(one.statement)] = _emptied(one)
-        elif _is_none(one.value):
+        elif is_none_literal(one.value):
             remarks.imports.add("nnx")
             edits[id(one.value)] = call("nnx.data", "None")
     return edits, frozenset(values)
@@ -72,7 +72,7 @@ def _check(one: Attribute, others: Collection[Attribute], method: ast.FunctionDe
     listed = any(other.kind is Kind.STRUCTURE for other in others)
     held = any(other.kind in (Kind.PARAM, Kind.VARIABLE) for other in others)
     replaced = not all(_exclusive(method, one.statement, other.statement) for other in others)
-    plain = not _is_none(one.value)
+    plain = not is_none_literal(one.value)
     if renamed or aliased or (listed and not alone) or (plain and (held or listed or replaced)):
         raise Refused(
             one.statement,
@@ -80,10 +80,6 @@ def _check(one: Attribute, others: Collection[Attribute], method: ast.FunctionDe
             "use one attribute for each, or None for what is left out",
             RULE,
         )
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _exclusive(method: ast.FunctionDef, one: ast.stmt, two: ast.stmt) -> bool:

@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import (
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.lists import listed_params
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_none_literal, walk
 
 _VARIABLES = (Kind.PARAM, Kind.VARIABLE)
 
@@ -93,7 +93,7 @@ def _loose(
 def _renamed(one: Attribute, loose: Mapping[str, Item], taken: frozenset[str]) -> Attribute:
     """A computed attribute with a variable's name is read under another: the variable keeps it."""
     item = loose.get(one.name)
-    if item is None or _is_none(one.value):
+    if item is None or is_none_literal(one.value):
         return one
     if one.kind in _VARIABLES and one.stored is None and isinstance(one.value, ast.Name):
         return one
@@ -106,8 +106,3 @@ def _renamed(one: Attribute, loose: Mapping[str, Item], taken: frozenset[str]) -
         "rename one of them",
         "names",
     )
-
-
-def _is_none(value: ast.expr) -> bool:
-    """``self.w = None`` stands for a variable that is not made."""
-    return isinstance(value, ast.Constant) and value.value is None

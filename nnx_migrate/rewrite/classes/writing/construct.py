@@ -32,7 +32,7 @@ from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_none_literal, walk
 
 RULE = "submodule"
 
@@ -173,7 +173,7 @@ class Builder:
     def _plain(self, call: ast.Call) -> ast.Call:
         """The call without the keywords that move to where the layer is called."""
         for keyword in call.keywords:
-            if keyword.arg == "parent" and (self.compact or not _is_none(keyword.value)):
+            if keyword.arg == "parent" and (self.compact or not is_none_literal(keyword.value)):
                 raise Refused(
                     call,
                     "an explicit parent= decides where the submodule hangs",
@@ -216,10 +216,6 @@ def _plain_value(item: Item) -> ast.expr | None:
             return None if given else body
         case _:
             return None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def relaxed(sizes: ClassSizes) -> ClassSizes:
