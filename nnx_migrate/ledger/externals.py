@@ -5,7 +5,7 @@ from __future__ import annotations
 # Packages whose values are never Linen modules. A name of any other package may be one.
 _NOT_FLAX = """
     jax jaxlib optax numpy scipy orbax chex haiku equinox distrax rlax torch torchvision
-    tensorflow tensorflow_datasets tensorflow_text tensorboard tensorboardX tf keras pandas
+    tensorflow tensorflow_datasets tensorflow_probability tensorflow_text tensorboard tensorboardX tf keras pandas
     sklearn matplotlib seaborn PIL cv2 datasets tokenizers sentencepiece seqio grain wandb mlflow
     absl ml_collections hydra omegaconf yaml tqdm rich einops pytest hypothesis gym gymnasium
     brax dm_env requests psutil ray tensorstore msgpack nnx_migrate

@@ -24,7 +24,14 @@ def unmodelled(call: LibraryCall) -> Value:
     return Unknown(f"{call.symbol} is not modelled", made_by=made_by, is_foreign=not is_own)
 
 
-_NO_MODULES = frozenset(("builtins", "collections", "functools", "jax", "numpy", "optax", "typing"))
+# Packages of whose classes none is a Linen module: ``tfb.Shift(mean)(tfb.Scale(scale))``.
+_NO_MODULES = frozenset(
+    (
+        *("builtins", "collections", "dataclasses", "functools", "typing"),
+        *("chex", "distrax", "einops", "jax", "numpy", "numpyro", "optax", "scipy"),
+        "tensorflow_probability",
+    )
+)
 
 
 # Two calls of these give two results, or change what they are given.

@@ -156,6 +156,26 @@ def test_what_a_call_builds_by_a_table_is_lazy(body: str) -> None:
     assert "may build a submodule of a class that is not known" in refusal(text).reason
 
 
+@pytest.mark.parametrize(
+    ("package", "is_known"),
+    [
+        ("tensorflow_probability.substrates.jax.bijectors", True),
+        ("distrax", True),
+        ("e3x.nn", False),
+    ],
+)
+def test_objects_of_packages_without_layers_are_called(package: str, is_known: bool) -> None:
+    text = (
+        f"import flax.linen as nn\nimport {package} as tfb\n\n\nclass Net(nn.Module):\n"
+        "    @nn.compact\n    def __call__(self, x):\n        mean = nn.Dense(4)(x)\n"
+        "        return tfb.Shift(mean)(tfb.Scale(2.0))\n"
+    )
+    if is_known:
+        assert "self.Dense_0 = nnx.Linear(" in converted(text)
+    else:
+        assert "may build a submodule of a class that is not known" in refusal(text).reason
+
+
 FIELD_BODIES = {
     "dict comprehension": "        parts = {n: self.layer(4) for n in ('a', 'b')}\n        return parts['a'](x)\n",
     "two loops": "        parts = [self.layer(i + j) for i in self.kinds for j in self.kinds]\n        return parts[0](x)\n",
