@@ -112,6 +112,14 @@ def input_size(argument: str, axis: int) -> Expr:
     return name(f"{_INPUT}{_escape(argument)}__{side}")
 
 
+def batch_size(argument: str) -> Expr:
+    """The axes before those that a convolution goes over: one by most code, which may be none or several.
+
+    It equals itself, so that ``y.reshape((y.shape[0], -1))`` has a size, and can be written nowhere.
+    """
+    return name(f"{FOREIGN}batch_of_{_escape(argument)}")
+
+
 def input_shape(argument: str) -> Expr:
     """The whole shape of a call argument."""
     return name(f"{_INPUT}{_escape(argument)}__all")

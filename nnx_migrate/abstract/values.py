@@ -85,6 +85,17 @@ class Array(Value):
         """The last ``count`` axes."""
         return tuple(self.axis(index) for index in range(-count, 0))
 
+    def batched(self, count: int) -> Array:
+        """The array as what goes over windows of ``count - 2`` axes takes it: one batch axis before those.
+
+        Linen's convolutions take none as well (one image), or several.
+        """
+        if self.rank is not None:
+            return self
+        is_read = self.origin is not None and len(self.tail) < count
+        batch = ex.batch_size(self.origin[0]) if self.origin and is_read else self.axis(-count)
+        return replace(self, tail=(batch, *self.known(count - 1)), rank=count)
+
     def with_last(self, last: Expr | None) -> Array:
         """The same array with another size of the last axis."""
         width = max(len(self.tail), min(self.rank or 4, 6))

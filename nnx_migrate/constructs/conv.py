@@ -49,13 +49,12 @@ def window(call: ShapeCall) -> Outcome:
             shapes.window(array.axis(i - len(kernel) - 1), k, s, pad, d)
             for i, (k, s, d, pad) in enumerate(zip(kernel, strides, dilation, pads, strict=True))
         ]
-    lead = [array.axis(-len(spatial) - 2)] if kernel is not None else []
-    tail = (*lead, *spatial, call.size("features"))
     if kernel is None:
-        return {"in_features": array.axis(-1)}, array.of(tail)
-    call.analysis.prove(array, exact=len(kernel) + 2)
-    rank = array.rank if array.rank is not None else len(kernel) + 2
-    return {"in_features": array.axis(-1)}, Array(tail, rank)
+        return {"in_features": array.axis(-1)}, array.of((call.size("features"),))
+    call.analysis.prove(array, usual=len(kernel) + 2)
+    batched = array.batched(len(kernel) + 2)
+    tail = (batched.axis(-len(kernel) - 2), *spatial, call.size("features"))
+    return {"in_features": array.axis(-1)}, Array(tail, batched.rank)
 
 
 def _spread(call: ShapeCall, field: str, count: int) -> tuple[Expr | None, ...]:
@@ -107,10 +106,10 @@ def transpose(call: ShapeCall) -> Outcome:
         _times(array.axis(i - len(kernel) - 1), stride) if same else None
         for i, stride in enumerate(strides)
     ]
-    call.analysis.prove(array, exact=len(kernel) + 2)
-    rank = array.rank or len(kernel) + 2
-    out = Array((array.axis(-len(kernel) - 2), *spatial, call.size("features")), rank)
-    return {"in_features": array.axis(-1)}, out
+    call.analysis.prove(array, usual=len(kernel) + 2)
+    batched = array.batched(len(kernel) + 2)
+    tail = (batched.axis(-len(kernel) - 2), *spatial, call.size("features"))
+    return {"in_features": array.axis(-1)}, Array(tail, batched.rank)
 
 
 def _times(size: Expr | None, factor: Expr | None) -> Expr | None:

@@ -188,10 +188,17 @@ class Interpreter(ABC):
             self.presence = before
             self.conditions.pop()
 
-    def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
+    def prove(
+        self,
+        array: Array | None,
+        *,
+        least: int = 0,
+        exact: int | None = None,
+        usual: int | None = None,
+    ) -> None:
         """Note how many axes an array has, where every call shows it."""
         if array is not None and not self.conditions:
-            self.ranks.prove(array, least=least, exact=exact)
+            self.ranks.prove(array, least=least, exact=exact, usual=usual)
 
     def array(self, value: Value | None) -> Array | None:
         """A value as an array, with what is known of its rank."""

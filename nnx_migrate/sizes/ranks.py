@@ -24,15 +24,22 @@ from nnx_migrate.abstract.values import Array, Value, as_array
 
 @dataclass(frozen=True)
 class Rank:
-    """The number of axes of an argument: at least so many, or exactly."""
+    """The number of axes of an argument: at least so many, or exactly, or as what it is given to usually has."""
 
     least: int = 0
     exact: int | None = None
+    usual: int | None = None
 
     def both(self, other: Rank) -> Rank:
-        """What two proofs say together; of two exact numbers the first."""
+        """What two proofs say together; of two numbers of a kind the first."""
         exact = self.exact if self.exact is not None else other.exact
-        return Rank(max(self.least, other.least), exact)
+        usual = self.usual if self.usual is not None else other.usual
+        return Rank(max(self.least, other.least), exact, usual)
+
+    def below(self, more: int) -> Rank:
+        """That of the argument of which an array with this rank has ``more`` axes."""
+        exact = None if self.exact is None else self.exact - more
+        return Rank(self.least - more, exact, None if self.usual is None else self.usual - more)
 
 
 Proofs = dict[tuple[str, str], Rank]  # by method and path of the argument
@@ -77,12 +84,19 @@ class Ranks:
         finally:
             self.certain = before
 
-    def prove(self, array: Array, *, least: int = 0, exact: int | None = None) -> None:
+    def prove(
+        self,
+        array: Array,
+        *,
+        least: int = 0,
+        exact: int | None = None,
+        usual: int | None = None,
+    ) -> None:
         """Note that ``array`` has so many axes."""
         if array.rank is not None or array.origin is None or not self.certain:
             return
         path, more = array.origin
-        found = Rank(least - more, None if exact is None else exact - more)
+        found = Rank(least, exact, usual).below(more)
         key = (self.method, path)
         self.proved[key] = self.proved.get(key, Rank()).both(found)
 
@@ -96,6 +110,8 @@ class Ranks:
             return array
         if rank.exact is not None and rank.exact + more >= 0:
             return ranked(array, rank.exact + more)
+        if rank.usual is not None and rank.usual + more > 0:
+            return array.batched(rank.usual + more)
         return replace(array, least=max(array.least, rank.least + more))
 
     def want(self, found: Value, operands: Iterable[Value]) -> None:

@@ -36,7 +36,14 @@ class Analysis(Protocol):
     def array(self, value: Value | None) -> Array | None:
         """A value as an array, with what is known of its rank."""
 
-    def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
+    def prove(
+        self,
+        array: Array | None,
+        *,
+        least: int = 0,
+        exact: int | None = None,
+        usual: int | None = None,
+    ) -> None:
         """Note how many axes an array has."""
 
     def ask(self, node: ast.AST, text: str) -> None:

@@ -59,9 +59,10 @@ def _pool(call: LibraryCall) -> Value:
         shapes.window(array.axis(i - len(kernel) - 1), k, s, pad, ex.literal(1))
         for i, (k, s, pad) in enumerate(zip(kernel, strides, pads, strict=True))
     ]
-    lead = array.axis(-len(kernel) - 2)
-    call.prove(array, exact=len(kernel) + 2)
-    return Array((lead, *spatial, array.axis(-1)), array.rank or len(kernel) + 2)
+    call.prove(array, usual=len(kernel) + 2)
+    batched = array.batched(len(kernel) + 2)
+    tail = (batched.axis(-len(kernel) - 2), *spatial, array.axis(-1))
+    return Array(tail, batched.rank)
 
 
 def _strides(given: Value | None, count: int) -> tuple[Dim, ...]:

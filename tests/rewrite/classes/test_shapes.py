@@ -183,6 +183,18 @@ def test_a_flag_of_the_call_may_be_either() -> None:
 
 REFUSED = {
     "a value decides": 'if x.sum() > 0:\n    x = nn.Dense(3)(x)\nreturn x + self.param("b", f, x.shape)',
+    "a value decides what the array is": (
+        "y = x * 2\nif x.sum() > 0:\n    x = x + 1\nfor _ in range(x.ndim):\n    y = nn.Dense(3)(y)\nreturn y"
+    ),
+    "a value decides in an expression": (
+        "y = jnp.fft.rfft(x) if x.sum() > 0 else x\nfor i in range(y.shape[1]):\n    y = nn.Dense(3)(y)\nreturn y"
+    ),
+    "a value is a number": (
+        "y = x[: int(x.max())]\nfor i in range(y.shape[1]):\n    y = nn.Dense(3)(y)\nreturn y"
+    ),
+    "what sows decides": (
+        "y = x * 2\nif self.sow('a', 'b', x.max()):\n    x = x + 1\nfor _ in range(x.ndim):\n    y = nn.Dense(3)(y)\nreturn y"
+    ),
     "a submodule computes it": (
         'y = self.make(x)\nreturn self.param("b", nn.initializers.ones, (y.ndim + y[0].ndim,)) + x'
     ),

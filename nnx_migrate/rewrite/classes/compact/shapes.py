@@ -32,6 +32,7 @@ _ATTRIBUTES = frozenset({"shape", "ndim", "size"})
 _FUNCTIONS: Mapping[str, str] = {
     f"{module}.{name}": name for module in ("jax.numpy", "numpy") for name in ("shape", "ndim")
 }
+_NUMBERS = frozenset({"bool", "complex", "float", "int", "range", "round", "str"})
 _NONE = ast.Constant(None)
 _LENGTH = "shape[0]"  # what ``len`` of an array reads
 _NO_ARRAYS = ("int", "bool", "str", "float", "dict", "list", "tuple", "Dict", "List", "Tuple")
@@ -99,6 +100,13 @@ class Shapes:
         """The expressions as they are for what depends on values: they read nothing."""
         return {key: replaced.get(key, frozenset()) for key in self.nodes}
 
+    def values(self, node: ast.AST, tainted: frozenset[str], replaced: Replaced) -> frozenset[str]:
+        """Names that an expression reads more of than a shape, or than whether they are None."""
+        tests = {
+            id(one): frozenset[str]() for one in each(node, ast.Compare) if _asks_for_none(one)
+        }
+        return free_names(node, {**tests, **self.unread(replaced), **replaced}) & tainted
+
     def needed(self, replaced: Replaced) -> dict[int, frozenset[str]]:
         """The expressions as ``__init__`` evaluates them, with the names they read."""
         return {
@@ -148,6 +156,8 @@ class Shapes:
 
     def _is_pure(self, node: ast.expr, tainted: frozenset[str]) -> bool:
         """Whether evaluating ``node`` needs no values and no state of the module."""
+        if any(self.values(one, tainted - self.flags, {}) for one in _concrete(node)):
+            return False
         inside = {id(part) for call in walk(node) if id(call) in self.items for part in walk(call)}
         for one in walk(node):
             if id(one) in self.items and id(one) not in self.whole:
@@ -185,6 +195,30 @@ class Shapes:
             if isinstance(node, ast.Call) and id(self.nodes[key]) in self.abstract:
                 edits[key] = _attribute(self.nodes[key], name)
         return edits
+
+
+def _asks_for_none(node: ast.Compare) -> bool:
+    return isinstance(node.ops[0], ast.Is | ast.IsNot) and all(
+        map(is_none_literal, node.comparators)
+    )
+
+
+def _concrete(node: ast.expr) -> Iterator[ast.AST]:
+    """What Python itself decides by, or makes a number of, which an abstract array is not."""
+    for one in walk(node):
+        match one:
+            case ast.IfExp(test=test):
+                yield test
+            case ast.BoolOp(values=[*values, _]):
+                yield from values
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                yield operand
+            case ast.comprehension(ifs=tests):
+                yield from tests
+            case ast.Call(func=ast.Name(id=name), args=args) if name in _NUMBERS:
+                yield from args
+            case ast.Call(func=ast.Attribute(value=value, attr="item" | "tolist")):
+                yield value
 
 
 def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:

@@ -157,6 +157,16 @@ class Slicer:
             raise _depends(call, min(names))
         self._check_shapes(node, tainted)
 
+    def _decide(self, step: Branch | Loop, node: ast.AST, why: ast.AST, live: Live) -> None:
+        """Keep what decides about a step: shapes may, what is computed from values may not."""
+        self._need(node, why, live)
+        before = self.taint.before.get(id(step), frozenset())
+        if self.shapes is not None:
+            values = self.shapes.values(node, before, self.fixed)
+            if values:
+                raise _depends(node, min(values))
+        self._check_shapes(node, before)
+
     def _check_shapes(self, node: ast.AST, tainted: frozenset[str]) -> None:
         if self.shapes is not None:
             self.shapes.check(node, tainted, self.fixed)
@@ -185,8 +195,7 @@ class Slicer:
             return []
         built = builds((*body, *orelse))
         why = built[0].call if built else next(iter(live.values()), step.node)
-        self._need(step.test, why, live)
-        self._check_shapes(step.test, self.taint.before.get(id(step), frozenset()))
+        self._decide(step, step.test, why, live)
         return [replace(step, body=body, orelse=orelse)]
 
     def _raised(self, step: Branch, arm: Sequence[Step], live: Live) -> tuple[Step, ...]:
@@ -252,8 +261,7 @@ class Slicer:
             return []
         why = inside[0].call if inside else next(iter(live.values()), step.node)
         for one in (step.iterable, *step.conditions):
-            self._need(one, why, live)
-            self._check_shapes(one, self.taint.before.get(id(step), frozenset()))
+            self._decide(step, one, why, live)
         return [replace(step, body=body)]
 
 
