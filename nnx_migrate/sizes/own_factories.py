@@ -121,9 +121,30 @@ def _reads_what_stays(
     return (
         words.count(name) == 1
         and all(words.count(word) == 1 and lines[word] < node.lineno for word in read)
+        and not _may_change(method, own, read)
         and not _may_be_modules(project, cls, method, read)
         and _reads_plain(project, cls, node, ())
     )
+
+
+def _may_change(method: ast.FunctionDef, own: Collection[int], names: Collection[str]) -> bool:
+    """Whether the method makes one of these a list or an object, and code around the function has it in hand.
+
+    ``widths.append(5)`` between two calls of the function; ``widths[0]`` and ``n + 1`` only read.
+    """
+    made = {
+        one.id
+        for target, value in bindings_below(method)
+        if not isinstance(value, ast.Constant | ast.Attribute | ast.BinOp | ast.Tuple | ast.Lambda)
+        for one in each(target, ast.Name)
+    }
+    inside = [node for node in walk(method) if id(node) not in own]
+    held = [one.value for one in inside if isinstance(one, ast.Attribute)]
+    held += [one.value for one in inside if isinstance(one, ast.Subscript) and not _is_load(one)]
+    for one in inside:
+        if isinstance(one, ast.Call):
+            held += [*one.args, *(keyword.value for keyword in one.keywords)]
+    return any(isinstance(one, ast.Name) and one.id in made & {*names} for one in held)
 
 
 def _may_be_modules(
@@ -147,7 +168,7 @@ def _may_be_modules(
     return False
 
 
-def _is_load(node: ast.Name) -> bool:
+def _is_load(node: ast.Name | ast.Subscript) -> bool:
     return isinstance(node.ctx, ast.Load)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.compact.guards import Guard, guard_of
@@ -23,12 +24,16 @@ RULE = "compact"
 
 
 def guards_of(
-    method: ast.FunctionDef, items: Mapping[int, Item], wrappers: Collection[int] = ()
+    method: ast.FunctionDef,
+    items: Mapping[int, Item],
+    wrappers: Collection[int] = (),
+    changed: AbstractSet[str] = frozenset(),
 ) -> dict[int, Guard]:
     """The conditions under which named submodules are called, by id of what builds them.
 
     Args:
       wrappers: ids of calls that build modules without variables of their own, around others.
+      changed: names that something changes where no statement says it.
 
     Raises:
       Refused: one may stay without a call, and its parameters would depend on the path that Linen's
@@ -41,7 +46,9 @@ def guards_of(
         name = names[0]
         wanted = [_Wanted(_readers(method, one), key if one == name else None) for one in names]
         if not read.isdisjoint(names) and not any(_surely_read(later, one) for one in wanted):
-            guard = guard_of(method, item.call, name) if item.kind is ItemKind.SITE else None
+            guard = (
+                guard_of(method, item.call, name, changed) if item.kind is ItemKind.SITE else None
+            )
             if guard is not None and _surely_read((guard.inside,), wanted[0]):
                 guards |= dict.fromkeys(_with_given(item.call, items, held), guard)
                 continue

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Step
 from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.names import root_name
 from nnx_migrate.source.walking import each, walk
 
 _PLAIN = (
@@ -38,11 +40,16 @@ class Guard:
     holds: bool
 
 
-def guard_of(method: ast.FunctionDef, built: ast.Call, name: str) -> Guard | None:
+def guard_of(
+    method: ast.FunctionDef, built: ast.Call, name: str, changed: AbstractSet[str]
+) -> Guard | None:
     """The condition under which a method calls what it bound to a name, if it is the same at both places.
 
     It stands at the top of the method, as does what builds; nothing in between leaves the method, or
     changes what the condition reads. It decides about the calls, or binds the name to something else.
+
+    Args:
+      changed: names that something changes where no statement says it.
     """
     start = next((at for at, one in enumerate(method.body) if _binds(one, built, name)), None)
     reads = [one for one in each(method, ast.Name) if one.id == name]
@@ -61,7 +68,7 @@ def guard_of(method: ast.FunctionDef, built: ast.Call, name: str) -> Guard | Non
             ways = _bound_anew(statement, name, method.body[at + 1 :])
         found = next(ways, None) if len(others - inside) == 1 else None
         between = method.body[start:at]
-        return found if found is not None and _is_kept(found.node.test, between) else None
+        return found if found is not None and _is_kept(found.node.test, between, changed) else None
     return None
 
 
@@ -125,11 +132,11 @@ def _within(guard: Guard) -> set[int]:
     return {id(one) for part in guard.inside for one in walk(part)}
 
 
-def _is_kept(test: ast.expr, between: Sequence[ast.stmt]) -> bool:
+def _is_kept(test: ast.expr, between: Sequence[ast.stmt], changed: AbstractSet[str]) -> bool:
     """Whether a condition is the same before these statements as behind them."""
     names = free_names(test) - {"self"}
     nodes = [node for one in between for node in walk(one)]
-    if not all(isinstance(one, _PLAIN) for one in walk(test)):
+    if names & changed or not all(isinstance(one, _PLAIN) for one in walk(test)):
         return False
     return not any(_may_change(node, names) for node in nodes)
 
@@ -146,6 +153,8 @@ def _may_change(node: ast.AST, names: frozenset[str]) -> bool:
             return True
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):  # ``names.append(...)``
             return name in names
-        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
-            return name in names
+        case (
+            ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del())
+        ):
+            return root_name(node) in names
     return False

@@ -28,10 +28,11 @@ from nnx_migrate.rewrite.classes.reading.flow import (
 )
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, value_of
 from nnx_migrate.source.bindings import target_names
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 Live = dict[str, ast.AST]  # name -> the construction that needs it
+Effects = Mapping[str, Sequence[ast.AST]]
 
 
 @dataclass
@@ -56,6 +57,10 @@ class Slicer:
     askable: frozenset[str] = frozenset()  # parameters that it may be told about
     updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id
     changed: Mapping[str, ast.AST] = field(default_factory=dict)  # locals, by what changes them
+    effects: Effects = field(default_factory=dict)  # locals, by what may change them as well
+    closures: Mapping[str, frozenset[str]] = field(
+        default_factory=dict
+    )  # what local functions read
     read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
     around: list[Live] = field(default_factory=list, init=False)  # of each loop, innermost last
 
@@ -75,12 +80,12 @@ class Slicer:
         if self.shapes is not None:
             self.entered = set(self.shapes.parameters & live.keys())
         for name in sorted(self.read & self.changed.keys()):
-            raise Refused(
-                self.changed[name],
-                f"this changes {name!r}, which decides what is built",
-                f"change {name!r} in the method itself, or build from fields only",
-                RULE,
-            )
+            raise _changes(self.changed[name], name)
+        inside = {id(node) for one in _binds(kept) for node in walk(one.node)}
+        for name in sorted(self.read & self.effects.keys()):
+            for place in self.effects[name]:
+                if id(place) not in inside:
+                    raise _changes(place, name)
         for name in sorted((self.parameters - self.entered) & live.keys()):
             raise _depends(live[name], name)
         return kept
@@ -126,6 +131,7 @@ class Slicer:
         self, node: ast.AST, why: ast.AST, live: Live, without: frozenset[str] = frozenset()
     ) -> None:
         names = free_names(node, self.replaced) - without
+        names = names.union(*(self.closures.get(name, ()) for name in names))
         self.read |= names
         for name in names:
             live.setdefault(name, why)
@@ -258,11 +264,29 @@ class Slicer:
                 break
         self.around.pop()
         if not body or (all(_is_exit(one) for one in body) and not returned):
+            for name in sorted(_bound_by(step.target) & live.keys()):
+                raise _changes(step.target, name)
             return []
         why = inside[0].call if inside else next(iter(live.values()), step.node)
         for one in (step.iterable, *step.conditions):
             self._decide(step, one, why, live)
         return [replace(step, body=body)]
+
+
+def _binds(steps: Sequence[Step]) -> Iterator[Bind]:
+    for step in steps:
+        match step:
+            case Bind():
+                yield step
+            case Branch(body=body, orelse=orelse):
+                yield from _binds((*body, *orelse))
+            case Loop(body=body):
+                yield from _binds(body)
+
+
+def _bound_by(target: ast.expr) -> frozenset[str]:
+    """Names that a loop binds, or changes: ``for ws[0] in ...``."""
+    return frozenset(one.id for one in each(target, ast.Name))
 
 
 def _nodes(steps: Sequence[Step]) -> Iterator[ast.AST]:
@@ -305,6 +329,15 @@ def _is_exit(step: Step) -> bool:
     if isinstance(step, Branch):
         return all(_is_exit(one) for one in (*step.body, *step.orelse))
     return isinstance(step, Exit)
+
+
+def _changes(node: ast.AST, name: str) -> Refused:
+    return Refused(
+        node,
+        f"this changes {name!r}, which decides what is built",
+        f"change {name!r} in the method itself, or build from fields only",
+        RULE,
+    )
 
 
 def _depends(node: ast.AST, name: str) -> Refused:

@@ -11,17 +11,23 @@ from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
 from nnx_migrate.rewrite.classes.compact.conditional_calls import guards_of
 from nnx_migrate.rewrite.classes.compact.guards import guarded
+from nnx_migrate.rewrite.classes.compact.last_rounds import refuse_last_rounds
 from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
-from nnx_migrate.rewrite.classes.compact.slicing import Slicer
+from nnx_migrate.rewrite.classes.compact.slicing import Effects, Slicer
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Index
 from nnx_migrate.rewrite.classes.naming import Name, names_of, numbered
 from nnx_migrate.rewrite.classes.reading.aliases import changed_elsewhere, with_aliases
-from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_lazy, refuse_leaks
-from nnx_migrate.rewrite.classes.reading.evaluation import free_names, held_parts
+from nnx_migrate.rewrite.classes.reading.comprehensions import (
+    refuse_equal_keys,
+    refuse_lazy,
+    refuse_leaks,
+)
+from nnx_migrate.rewrite.classes.reading.effects import effects_on
+from nnx_migrate.rewrite.classes.reading.evaluation import closures_of, free_names, held_parts
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
@@ -47,6 +53,8 @@ class Survey:
       indexes: loops that count their rounds from now on.
       told: those among all such nodes whose text asks what the initial call is given.
       fixed: ``replaced`` without reads of shapes.
+      changed: locals that something changes where no statement of the method says it.
+      effects: those that a place may change, and how it looks says nothing of it.
     """
 
     method: CompactMethod
@@ -62,6 +70,8 @@ class Survey:
     replaced: Replaced
     told: Replaced
     fixed: Replaced
+    changed: Mapping[str, ast.AST]
+    effects: Effects
 
     @property
     def inside(self) -> frozenset[int]:
@@ -80,7 +90,9 @@ class Survey:
             fixed=known,
             told=CallConditions(self.taint, self.replaced) if self.told else None,
             askable=self.method.askable,
-            changed=changed_elsewhere(self.method.project, self.method.scope, self.method.method),
+            changed=self.changed,
+            effects=self.effects,
+            closures=closures_of(self.method.method),
         )
 
 
@@ -99,7 +111,11 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     items = {key: item for key, item in items.items() if key not in lazy}
     refuse_lazy(method.method, items, RULE)
     refuse_leaks(method.method, items, RULE)
-    guards = guards_of(method.method, items, wrappers)
+    refuse_equal_keys(method.method, items, RULE)
+    refuse_last_rounds(method.method, items, RULE)
+    changed = changed_elsewhere(method.project, method.scope, method.method)
+    effects = effects_on(method.project, method.scope, method.method)
+    guards = guards_of(method.method, items, wrappers, changed.keys() | effects.keys())
     refuse_late_reads(method.method, items)
     body = [
         one
@@ -144,6 +160,8 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
         replaced,
         told,
         fixed,
+        changed,
+        effects,
     )
 
 

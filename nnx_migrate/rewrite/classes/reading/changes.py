@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from nnx_migrate.rewrite.classes.reading.evaluation import CONTAINERS
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.walking import walk
 
-# Methods of lists, dicts, sets and deques that change them.
+# Methods of lists, dicts, sets, deques, queues and NumPy's arrays that change them.
 CHANGING = frozenset(
     "append extend insert remove pop clear sort reverse update setdefault popitem add discard"  # noqa: SIM905
     " __setitem__ __delitem__ __setattr__ __delattr__ appendleft extendleft popleft rotate move_to_end"
-    " intersection_update difference_update symmetric_difference_update __next__".split()
+    " intersection_update difference_update symmetric_difference_update __next__"
+    " fill put resize partition".split()
 )
 # Statements that a compact method keeps or drops whole; how often their bodies run is not followed.
 WHOLE = ast.While | ast.Try | ast.Match | ast.AsyncFor | ast.AsyncWith
@@ -53,8 +55,13 @@ def holders(value: ast.expr, *, whole: bool) -> Iterator[str]:
         case ast.BoolOp(values=values):
             for one in values:
                 yield from holders(one, whole=whole)
-        case ast.List(elts=values) | ast.Tuple(elts=values) if not whole:
+        case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Dict(values=values) if not whole:
             for one in values:
+                yield from holders(one, whole=whole)
+        case ast.Starred(value=inner) if not whole:
+            yield from holders(inner, whole=whole)
+        case ast.Call(func=ast.Name(id=kind)) if not whole and kind in CONTAINERS:
+            for one in (*value.args, *(keyword.value for keyword in value.keywords)):
                 yield from holders(one, whole=whole)
 
 

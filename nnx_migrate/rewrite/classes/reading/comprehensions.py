@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains
-from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.bindings import paired, target_names
 from nnx_migrate.source.walking import each, walk
 
 # Functions of Python that read all of a generator at once.
@@ -40,6 +40,48 @@ def refuse_lazy(method: ast.FunctionDef, items: Mapping[int, object], rule: str)
                 "write a list",
                 rule,
             )
+
+
+def refuse_equal_keys(method: ast.FunctionDef, items: Mapping[int, object], rule: str) -> None:
+    """Nothing, unless a dict of what a comprehension builds may lose an item to a later one of its key.
+
+    Raises:
+      Refused: Linen's ``init`` makes no parameters for what nothing calls.
+    """
+    for node in each(method, ast.DictComp):
+        if contains(node.value, items) and not _has_keys_apart(node):
+            raise Refused(
+                node.key,
+                "two items may have this key, and the first of them is never called",
+                "make the keys of the variable of the loop alone",
+                rule,
+            )
+
+
+def _has_keys_apart(node: ast.DictComp) -> bool:
+    """Whether each key is made of what differs from round to round, as far as the text says it."""
+    if len(node.generators) != 1:
+        return False
+    words: list[ast.expr] = [node.key]
+    if isinstance(node.key, ast.JoinedStr):
+        words = [one.value for one in node.key.values if isinstance(one, ast.FormattedValue)]
+    target, iterable = node.generators[0].target, node.generators[0].iter
+    own = {*target_names(target)}
+    keys = [one for one in words if isinstance(one, ast.Name) and one.id in own]
+    if not keys:
+        return False
+    if not isinstance(iterable, ast.Tuple | ast.List):
+        return True
+    rounds = [dict(_values(target, one)) for one in iterable.elts]
+    found = [tuple(ast.dump(one[key.id]) for key in keys if key.id in one) for one in rounds]
+    constant = all(isinstance(one.get(key.id), ast.Constant) for one in rounds for key in keys)
+    return constant and len({*found}) == len(found)
+
+
+def _values(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    for one, other in paired(target, value):
+        if isinstance(one, ast.Name):
+            yield one.id, other
 
 
 def refuse_leaks(method: ast.FunctionDef, items: Mapping[int, object], rule: str) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from nnx_migrate.source.bindings import bound_names, target_names
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.bindings import bindings_below, bound_names, target_names
+from nnx_migrate.source.walking import each, walk
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 CONTAINERS = frozenset(
@@ -112,6 +112,7 @@ def _free(node: ast.AST, replaced: Mapping[int, frozenset[str]]) -> Iterator[str
             bound = set(_parameters(arguments)) | {
                 name for statement in body for name in bound_names(statement)
             }
+            yield from (name for one in each(node, ast.Nonlocal) for name in one.names)
             for statement in body:
                 yield from (name for name in _free(statement, replaced) if name not in bound)
         case ast.AugAssign(target=ast.Name(id=name)):
@@ -124,6 +125,21 @@ def _free(node: ast.AST, replaced: Mapping[int, frozenset[str]]) -> Iterator[str
         case _:
             for child in ast.iter_child_nodes(node):
                 yield from _free(child, replaced)
+
+
+def closures_of(method: ast.FunctionDef) -> Mapping[str, frozenset[str]]:
+    """The names around it that each local function reads when it is called, and those that it calls read."""
+    found: dict[str, frozenset[str]] = {}
+    for target, value in bindings_below(method):
+        if isinstance(value, ast.Lambda | ast.FunctionDef):
+            for name in target_names(target):
+                found[name] = found.get(name, frozenset()) | free_names(value)
+    for _ in found:
+        found = {
+            one: names.union(*(found.get(name, ()) for name in names))
+            for one, names in found.items()
+        }
+    return found
 
 
 def _defaults(arguments: ast.arguments, replaced: Mapping[int, frozenset[str]]) -> Iterator[str]:

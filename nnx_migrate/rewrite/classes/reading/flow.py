@@ -158,7 +158,7 @@ def _bind(node: ast.stmt | ast.NamedExpr) -> Bind:
     defines = frozenset(bound_names(node))
     mutates = set(_openly_changed(node))
     match node:
-        case ast.Assign(targets=targets):
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             mutates |= {name for one in targets for name in _mutated_target(one)}
         case ast.AugAssign(target=ast.Name(id=name)):
             return Bind(node, frozenset(), frozenset({name}))

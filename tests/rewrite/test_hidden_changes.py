@@ -1,0 +1,125 @@
+"""What decides about layers changes in ways that its statement does not show; what only reads it stays explicit."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.running import printed_alike
+
+SOURCE = """\
+import bisect
+import queue
+import random
+from types import SimpleNamespace
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Tick:
+    def __init__(self):
+        self.n = 3
+
+    def __call__(self):
+        self.n += 2
+        return self.n
+
+
+def switch_off(options):
+    options.deep = False
+
+
+class Net(nn.Module):
+    widths: tuple = (3, 4)
+
+    @nn.compact
+    def __call__(self, x):
+BODY
+
+
+def main():
+    x = jnp.ones((2, 4))
+    variables = Net().init(jax.random.key(0), x)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
+        print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
+    print(Net().apply(variables, x))
+"""
+
+LAZY = {
+    "a library's function": "ws = [3, 7]\nx = nn.Dense(ws[0])(x)\nbisect.insort(ws, 2)\nreturn nn.Dense(ws[0])(x)",
+    "a method of the type": "ws = [3]\nx = nn.Dense(ws[-1])(x)\nlist.append(ws, 5)\nreturn nn.Dense(ws[-1])(x)",
+    "a bound method": "ws = [3]\npush = ws.append\nx = nn.Dense(ws[-1])(x)\npush(5)\nreturn nn.Dense(ws[-1])(x)",
+    "an object that counts": "t = Tick()\nx = nn.Dense(t())(x)\nreturn x[..., :1] + t.n + nn.Dense(t())(x)",
+    "a generator": "r = random.Random(0)\nx = nn.Dense(r.choice([3, 4]))(x)\nreturn x * r.random()",
+    "a queue": "q = queue.Queue()\nq.put(3)\nq.put(5)\nx = nn.Dense(q.get())(x)\nreturn x * q.get()",
+    "an array of numpy": "ws = np.array([3, 4])\nx = nn.Dense(int(ws[0]))(x)\nnp.put(ws, 0, 6)\nreturn nn.Dense(int(ws[0]))(x)",
+    "the variable of a loop": "w = 3\nx = nn.Dense(w)(x)\nfor w in (5, 6):\n    pass\nreturn nn.Dense(w)(x)",
+    "a loop into a list": "ws = [3]\nx = nn.Dense(ws[0])(x)\nfor ws[0] in (5, 6):\n    pass\nreturn nn.Dense(ws[0])(x)",
+    "nonlocal": (
+        "k = 3\ndef following():\n    nonlocal k\n    k += 1\n    return k\n"
+        "x = nn.Dense(following())(x)\nx = nn.Dense(following())(x)\nreturn x * k"
+    ),
+    "a local function that builds": (
+        "ws = [3]\nmk = lambda bias: nn.Dense(ws[-1], use_bias=bias)\nx = mk(True)(x)\nws.append(5)\nreturn mk(False)(x)"
+    ),
+    "an attribute before a condition": (
+        "c = SimpleNamespace(deep=True)\nshort = nn.Dense(4)\nc.deep = x.shape[-1] == 5\ny = nn.Dense(4)(x)\n"
+        "if c.deep:\n    y = y + short(x)\nreturn y"
+    ),
+    "a function before a condition": (
+        "c = SimpleNamespace(deep=True)\nshort = nn.Dense(4)\nswitch_off(c)\ny = nn.Dense(4)(x)\n"
+        "if c.deep:\n    y = y + short(x)\nreturn y"
+    ),
+    "rounds that build and do not call": "for w in (2, 4, 3):\n    head = nn.Dense(w)\nreturn head(x)",
+    "a key that comes twice": (
+        "heads = {k: nn.Dense(n) for k, n in (('x', 3), ('x', 3), ('y', 3))}\n"
+        "return sum(head(x) for head in heads.values())"
+    ),
+    "keys that are computed": (
+        "heads = {n % 2: nn.Dense(3) for n in self.widths}\nreturn sum(head(x) for head in heads.values())"
+    ),
+}  # fmt: skip
+EXPLICIT = {
+    "an item that goes": "ws = [4, *self.widths]\ndel ws[0]\nfor w in ws:\n    x = nn.Dense(w)(x)\nreturn x",
+    "a key that goes": "d = {'a': 3, 'b': 4}\ndel d['a']\nfor w in d.values():\n    x = nn.Dense(w)(x)\nreturn x",
+    "a list inside of a dict": (
+        "ws = [3, 4]\nv = {'w': ws}\nx = nn.Dense(ws[0])(x)\nv['w'][0] = 6\nreturn nn.Dense(ws[0])(x)"
+    ),
+    "what a local function reads": (
+        "ws = [3]\nwidth = lambda: ws[-1]\nx = nn.Dense(width())(x)\nws.append(5)\nreturn nn.Dense(width())(x)"
+    ),
+    "a statement of its own": "t = Tick()\nw = t()\nx = nn.Dense(w)(x)\nreturn x + t.n",
+    "functions that read": (
+        "ws = sorted([*self.widths, 2], reverse=True)\nassert len(ws) == 3 and max(ws) == np.max(ws)\n"
+        "for w in ws:\n    x = nn.Dense(w)(x)\nreturn x * sum(ws)"
+    ),
+    "a local function that builds": (
+        "ws = [3, 5]\nmk = lambda bias: nn.Dense(ws[-1], use_bias=bias)\nreturn mk(False)(mk(True)(x))"
+    ),
+    "a list of data": (
+        "skips = []\nfor w in self.widths:\n    x = nn.Dense(w)(x)\n    skips.append(x)\n"
+        "for w in self.widths[::-1]:\n    x = nn.Dense(w)(jnp.concatenate([x, skips.pop()], -1))\nreturn x"
+    ),
+    "rounds that call": "for w in self.widths:\n    layer = nn.Dense(w)\n    x = layer(x)\nreturn x",
+    "keys apart": (
+        "heads = {f'{k}_head': nn.Dense(n) for k, n in (('x', 3), ('y', 3))}\n"
+        "return sum(head(x) for head in heads.values())"
+    ),
+}  # fmt: skip
+
+
+def form(body: str) -> str:
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    return printed_alike(SOURCE.replace("BODY", lines))["m.Net"]
+
+
+@pytest.mark.parametrize("body", LAZY.values(), ids=LAZY)
+def test_what_changes_in_silence_keeps_the_class_lazy(body: str) -> None:
+    assert form(body) == "lazy"
+
+
+@pytest.mark.parametrize("body", EXPLICIT.values(), ids=EXPLICIT)
+def test_what_is_read_or_changes_in_plain_sight_does_not(body: str) -> None:
+    assert form(body) == "explicit"
