@@ -109,6 +109,7 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
             interpreter.refuse(
                 targets[0], "a list of submodules is taken apart, and not all may be called"
             )
+        interpreter.apart |= {id(one) for one in held_modules(value)}
         rest = replace(value, length=None)
         return [rest if isinstance(one, ast.Starred) else value.item for one in targets]
     if isinstance(value, Static) and len(starred) == 1:

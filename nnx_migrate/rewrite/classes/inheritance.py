@@ -132,16 +132,24 @@ def _plain_items(cls: ClassInfo, method: ast.FunctionDef) -> dict[int, Item]:
 
 
 def _builds(project: Project, cls: ClassInfo) -> bool:
-    """Whether the class itself has a ``setup`` or a compact method."""
-    return "setup" in cls.methods or any(
-        project.is_compact(cls, one) for one in cls.methods.values()
+    """Whether the class itself has a ``setup``, a compact method, or one that draws keys."""
+    return any(_is_builder(project, cls, *one) for one in cls.methods.items())
+
+
+def _is_builder(project: Project, cls: ClassInfo, name: str, method: ast.FunctionDef) -> bool:
+    """Whether ``__init__`` has something to make for a method: a stream, if it calls ``self.make_rng``."""
+    receiver = receiver_of(method)
+    return (
+        name == "setup"
+        or project.is_compact(cls, method)
+        or any(self_call(node, receiver) == "make_rng" for node in own_nodes(method))
     )
 
 
 def _overridden(project: Project, cls: ClassInfo, base: ClassInfo, calls_super: bool) -> bool:
     """Whether ``cls`` replaces everything that ``base`` builds."""
     for name, method in base.methods.items():
-        if name == "setup" or project.is_compact(base, method):
+        if _is_builder(project, base, name, method):
             found = cls.find(name)
             if found is None or found[0] is base or (name == "setup" and calls_super):
                 return False

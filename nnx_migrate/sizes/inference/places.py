@@ -10,6 +10,7 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import Instance, Submodule, class_name
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.in_scope import is_in_scope, numbered_at
+from nnx_migrate.sizes.inference.initial_call import METHOD
 from nnx_migrate.sizes.inference.nesting import given_name, has_name, nested
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.source.walking import walk
@@ -220,7 +221,7 @@ def entered_at(
     sites: dict[int, Site],
     carried: dict[int, tuple[tuple[str, str, str], ...]],
 ) -> dict[str, str | None]:
-    """Scope name of the first submodule that meets a size nobody knows at a loop's start.
+    """Scope name of the first submodule that meets, as its first input, a size nobody knows at a loop's start.
 
     Where conditions over fields keep every submodule that meets it from being built, it is optional.
     """
@@ -230,15 +231,25 @@ def entered_at(
     }
     before = {name: found.pop() for name, found in firsts.items() if len(found) == 1}
     found: dict[str, str | None] = {}
-    always: set[str] = set()
+    met, always = set[str](), set[str]()
     for site in sites.values():
-        for text in site.sizes.values():
+        for key, text in site.sizes.items():
             opaque = before.get(text, text)
             if INPUT.fullmatch(opaque) and ex.opaque_local(ex.input_of(opaque)[0]) is not None:
-                found.setdefault(opaque, _first_name(analysis, site.call))
+                met.add(opaque)
                 always |= {opaque} if site.reached is None else set()
-    analysis.optional.update(found.keys() - always)
+                if key in _of_first_input(analysis, site):
+                    found.setdefault(opaque, _first_name(analysis, site.call))
+    analysis.optional.update(met - always)
     return found
+
+
+def _of_first_input(analysis: ClassAnalysis, site: Site) -> frozenset[str]:
+    """Size arguments for the last axis of what a submodule is given first: that is what is measured there."""
+    cls = analysis.interpreter.project.linen.get(site.symbol or "")
+    found = cls.find(METHOD) if cls is not None else None
+    first = [one.arg for one in found[1].args.args[1:2]] if found is not None else []
+    return frozenset({"in_features", *(f"{name}_features" for name in first)})
 
 
 def _first_name(analysis: ClassAnalysis, call: ast.Call) -> str | None:

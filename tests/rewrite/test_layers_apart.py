@@ -1,0 +1,78 @@
+"""Layers that one expression builds and names tell apart: their inputs need not be of one width."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.running import printed_alike
+
+SOURCE = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Scale(nn.Module):
+    @nn.compact
+    def __call__(self, x, context):
+        return x + self.param("s", nn.initializers.normal(), (context.shape[-1],)).sum()
+
+
+class Mix(nn.Module):
+    @nn.compact
+    def __call__(self, x, context):
+        return nn.Dense(x.shape[-1])(x) + nn.Dense(x.shape[-1])(context).mean(1, keepdims=True)
+
+
+class Net(nn.Module):
+BODY
+
+
+def main():
+    inputs = INPUTS
+    variables = Net().init(jax.random.key(0), *inputs)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
+        print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
+    print(Net().apply(variables, *inputs))
+"""
+PAIR = "jnp.ones((2, 3)), jnp.ones((2, 2))"
+UNPACKED = "    def setup(self):\n        {targets} = {layers}\n\n    def __call__(self, {inputs}):\n        return {out}\n"
+GENERATOR, LIST = "(nn.Dense(4) for _ in range(2))", "[nn.Dense(4) for _ in range(2)]"
+SUM, CHAIN = "self.q(q) + self.k(k)", "self.k(self.q(q))"
+LOOP = """\
+    @nn.compact
+    def __call__(self, data):
+        x = jnp.ones((2, 3, 4))
+        data = data.reshape(2, 5, -1)
+        for i in range(2):
+            x = {child}(name=f"cross_{{i}}")(x, data)
+        return x
+"""
+
+
+def form(body: str, inputs: str) -> str:
+    return printed_alike(SOURCE.replace("BODY", body).replace("INPUTS", f"({inputs},)"))["m.Net"]
+
+
+@pytest.mark.parametrize("layers", [GENERATOR, LIST], ids=["generator", "list"])
+@pytest.mark.parametrize(
+    ("out", "inputs"),
+    [(SUM, PAIR), (CHAIN, "jnp.ones((2, 3)), 0")],
+    ids=["two inputs", "one behind the other"],
+)
+def test_layers_of_two_widths_are_lazy(layers: str, out: str, inputs: str) -> None:
+    body = UNPACKED.format(targets="self.q, self.k", layers=layers, inputs="q, k", out=out)
+    assert form(body, inputs) == "lazy"
+
+
+@pytest.mark.parametrize("layers", [GENERATOR, LIST], ids=["generator", "list"])
+def test_layers_of_one_width_are_explicit(layers: str) -> None:
+    body = UNPACKED.format(
+        targets="self.q, self.k", layers=layers, inputs="q", out="self.q(q) * self.k(q)"
+    )
+    assert form(body, "jnp.ones((2, 3))") == "explicit"
+
+
+@pytest.mark.parametrize("child", ["Scale", "Mix"])
+def test_the_second_input_of_what_a_loop_builds_has_its_own_size(child: str) -> None:
+    assert form(LOOP.format(child=child), "jnp.ones((2, 5, 3, 2))") == "explicit"
