@@ -28,7 +28,7 @@ def main():
     for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
         print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
     print(Net().apply(variables, x, True, rngs=keys))
-    print(Net().apply(variables, x))
+    print(Net().apply(variables, x, rngs=keys))
 """
 COMPACT = """\
 class Net(Base):
