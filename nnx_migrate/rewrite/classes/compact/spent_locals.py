@@ -78,7 +78,9 @@ def _lost(survey: Survey) -> Iterator[int]:
     """Ids of the nodes of constructor calls, but for what the call goes on to need of them."""
     moves = survey.moves
     for key, name in survey.names.items():
-        call = survey.items[key].call
+        site, call = survey.items[key].site, survey.items[key].call
+        if site is not None and site.reached == "False":
+            continue  # nothing is built: a cell that is asked for its carry alone stays where it is
         needed = {*moves.values, *moves.late_values}
         needed |= {id(one.value) for one in call.keywords if one.arg == "name"}
         needed |= {id(name.counted)} if isinstance(name.counted, ast.expr) else set()
