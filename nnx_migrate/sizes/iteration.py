@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    as_array,
     held_modules,
     join_all,
 )
@@ -80,6 +79,7 @@ def iteration_of(
     items = items_of(value)
     if items is not None and len(items) <= _UNROLL and not all(_plain(item) for item in items):
         return items
+    value = _settled(interpreter, value)
     loop = Loop(loop_node, interpreter.loop_names, foreign=foreign)
     first, rest = _parts(value)
     loop.first.extend(first)
@@ -91,6 +91,18 @@ def iteration_of(
         for one, other in combinations([loop_node, *loop.origins], 2):
             interpreter.loop_names.join(one, other)
     return item, loop
+
+
+def _settled(interpreter: Interpreter, value: Value) -> Value:
+    """Inputs that are known to be arrays as such."""
+    match value:
+        case Argument():
+            return interpreter.settled(value)
+        case Enumerated(value=inner):
+            return replace(value, value=_settled(interpreter, inner))
+        case Zipped(values=values):
+            return Zipped(tuple(_settled(interpreter, one) for one in values))
+    return value
 
 
 def _check_zipped(interpreter: Interpreter, value: Value, loop: ast.AST) -> None:
@@ -209,9 +221,10 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             whole = static_of(value)
             last = static_of(items[-1]) if whole else None
             return _named(target, last, loop)
-        case Argument() | Array():
-            array = as_array(value)
-            return Array((array.axis(-1) if array else None,), None)
+        case Argument():
+            return Array((None,))  # of a list the items may differ
+        case Array():
+            return Array((value.axis(-1),))
         case _:
             return Unknown("a loop over an unknown value", is_item=True)
 

@@ -76,3 +76,39 @@ def test_layers_of_one_width_are_explicit(layers: str) -> None:
 @pytest.mark.parametrize("child", ["Scale", "Mix"])
 def test_the_second_input_of_what_a_loop_builds_has_its_own_size(child: str) -> None:
     assert form(LOOP.format(child=child), "jnp.ones((2, 5, 3, 2))") == "explicit"
+
+
+LISTED = """\
+    n: int = 2
+
+    def setup(self):
+        self.parts = [Own() for _ in range(self.n)]
+
+    def __call__(self, xs):
+        return {out}
+"""
+OWN = """\
+class Own(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return self.param("s", nn.initializers.normal(), (x.shape[-1],)).sum() + x.mean()
+
+
+class Net"""
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        "sum(part(x) for part, x in zip(self.parts, xs))",
+        "sum(part(xs[i]) for i, part in enumerate(self.parts))",
+        "sum(self.parts[i](xs[i]) for i in range(self.n))",
+        "sum(self.parts[i](x) for i, x in enumerate(xs))",
+    ],
+)
+@pytest.mark.parametrize("wide", [6, 4], ids=["two widths", "one width"])
+def test_a_list_of_inputs_may_hold_several_widths(out: str, wide: int) -> None:
+    body = LISTED.format(out=out)
+    source = SOURCE.replace("class Net", OWN).replace("BODY", body)
+    inputs = f"([jnp.ones((2, 4)), jnp.ones((2, {wide}))],)"
+    assert printed_alike(source.replace("INPUTS", inputs))["m.Net"] == "explicit"
