@@ -96,6 +96,7 @@ def _check_builtins(cls: ClassInfo, functions: Sequence[ast.FunctionDef]) -> Non
 
 
 def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> None:
+    starred = {one.id for one in each(cls.node, ast.Name)} if cls.module.stars else set()
     for node in walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found = node.id in known or cls.scope.lookup(node.id) is not None
@@ -107,7 +108,7 @@ def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> 
                     "give the submodule a name= or its sizes as fields",
                     "sizes",
                 )
-            if not found and not cls.module.stars:
+            if not found and node.id not in starred:  # what a star imports, the class read before
                 raise Refused(
                     cls.node,
                     f"the converted __init__ reads {node.id!r}, which is not known there",

@@ -181,6 +181,9 @@ class _Reading:
                 kinds = {self._kind(one, computed=True)[0] for one in (left, right)}
                 is_list = Kind.STRUCTURE in kinds or self._is_held(value)
                 return (Kind.STRUCTURE if is_list else Kind.PLAIN), None
+            case ast.Call(func=ast.Name(id="dict"), keywords=[_, *_] as entries):
+                inside = any(map(self._is_module, (*value.args, *(one.value for one in entries))))
+                return (Kind.STRUCTURE if inside else Kind.PLAIN), None
             case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
                 return self._kind(inner)
         if isinstance(value, COMPREHENSIONS) and contains(value, self.items):
