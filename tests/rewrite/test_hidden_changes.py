@@ -73,6 +73,7 @@ LAZY = {
         "if c.deep:\n    y = y + short(x)\nreturn y"
     ),
     "rounds that build and do not call": "for w in (2, 4, 3):\n    head = nn.Dense(w)\nreturn head(x)",
+    "a name in a comprehension": "return [x := nn.Dense(x.shape[-1] + 1)(x) for w in self.widths][-1]",
     "a key that comes twice": (
         "heads = {k: nn.Dense(n) for k, n in (('x', 3), ('x', 3), ('y', 3))}\n"
         "return sum(head(x) for head in heads.values())"
@@ -103,6 +104,7 @@ EXPLICIT = {
         "for w in self.widths[::-1]:\n    x = nn.Dense(w)(jnp.concatenate([x, skips.pop()], -1))\nreturn x"
     ),
     "rounds that call": "for w in self.widths:\n    layer = nn.Dense(w)\n    x = layer(x)\nreturn x",
+    "a name of one round": "return sum([(y := nn.Dense(w)(x)).sum() * y.mean() for w in self.widths])",
     "keys apart": (
         "heads = {f'{k}_head': nn.Dense(n) for k, n in (('x', 3), ('y', 3))}\n"
         "return sum(head(x) for head in heads.values())"

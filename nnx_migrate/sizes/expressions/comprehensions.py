@@ -24,6 +24,7 @@ from nnx_migrate.sizes.expressions.list_parts import check_filter
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.walking import each
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -52,7 +53,9 @@ def read_comprehension(
     from nnx_migrate.sizes.assignment import assign
 
     generator = node.generators[0]
+    named = _named(interpreter, node, frame)
     if len(node.generators) != 1:
+        frame.env.update(named)
         return Unknown("a nested comprehension")
     iteration = iterate(interpreter, generator.iter, generator.target, frame, node)
     saved = dict(frame.env)
@@ -73,7 +76,25 @@ def read_comprehension(
         length = None if generator.ifs else loop.rounds
         return Repeated(item, length, node, dict(loop.last))
     finally:
-        frame.env = saved
+        frame.env = {**saved, **named}
+
+
+def _named(
+    interpreter: Interpreter,
+    node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp,
+    frame: Frame,
+) -> dict[str, Value]:
+    """Names that the rounds of a comprehension bind and leave behind: ``[y := layer(y) for layer in layers]``.
+
+    What one round hands to the next so is not followed.
+    """
+    every = each(node, ast.NamedExpr)
+    for one in every:
+        if any(read.id == one.target.id for read in each(one.value, ast.Name)):
+            place = node if frame.own else interpreter.root.info.node
+            reason = f"a comprehension changes {one.target.id!r} from round to round"
+            interpreter.refuse(place, reason)
+    return {one.target.id: Unknown("bound in a comprehension") for one in every}
 
 
 def read_dict_comprehension(interpreter: Interpreter, node: ast.DictComp, frame: Frame) -> Value:
@@ -84,11 +105,11 @@ def read_dict_comprehension(interpreter: Interpreter, node: ast.DictComp, frame:
     generator = node.generators[0]
     if len(node.generators) != 1 or generator.ifs:
         return Unknown("a dict of a nested or filtered comprehension")
-    saved = dict(frame.env)
+    saved, named = dict(frame.env), _named(interpreter, node, frame)
     try:
         return _entries(interpreter, node, frame)
     finally:
-        frame.env = saved
+        frame.env = {**saved, **named}
 
 
 def _entries(interpreter: Interpreter, node: ast.DictComp, frame: Frame) -> Value:

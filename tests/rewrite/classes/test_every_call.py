@@ -47,7 +47,7 @@ def test_a_change_of_state_in_setup_is_refused(change: str) -> None:
     [
         "if self.is_initializing():\n      self.v.value = jnp.ones(())",
         "self.w = 3",
-        "self.value = nn.Embed(3, 3)",
+        "self.value = [3]",
     ],
 )
 def test_what_only_the_initial_call_changes_is_part_of_the_constructor(change: str) -> None:

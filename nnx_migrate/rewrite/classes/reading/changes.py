@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from nnx_migrate.rewrite.classes.reading.evaluation import CONTAINERS
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.walking import walk
 
@@ -60,9 +59,6 @@ def holders(value: ast.expr, *, whole: bool) -> Iterator[str]:
                 yield from holders(one, whole=whole)
         case ast.Starred(value=inner) if not whole:
             yield from holders(inner, whole=whole)
-        case ast.Call(func=ast.Name(id=kind)) if not whole and kind in CONTAINERS:
-            for one in (*value.args, *(keyword.value for keyword in value.keywords)):
-                yield from holders(one, whole=whole)
 
 
 def open_change(statement: ast.AST) -> ast.Call | None:
