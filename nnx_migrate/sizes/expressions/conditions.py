@@ -174,7 +174,9 @@ def _compare_shapes(values: list[Value]) -> bool | Expr | None:
     one, two = values
     if not (isinstance(one, ShapeOf) and isinstance(two, ShapeOf)):
         return None
-    first, second = one.shape_of, two.shape_of
+    rank = one.shape_of.rank or two.shape_of.rank
+    arrays = (one.shape_of, two.shape_of)
+    first, second = (array.batched(rank) if rank else array for array in arrays)
     tests: list[ast.expr] = []
     for index in range(-max(len(first.tail), len(second.tail), 1), 0):
         left, right = first.axis(index), second.axis(index)
