@@ -3,7 +3,8 @@
 Over the last axis they become the native layers, sized by ``in_features``. NNX casts scale, bias
 and running statistics to the computation dtype before using them, Linen after: with a ``dtype`` or
 ``param_dtype`` the native layer is told not to (``promote_dtype=nnm.keep_dtype``), which gives
-Linen's bits.
+Linen's bits. So it is where a project names other floating types than float32
+at all, or takes a ``dtype`` from a field.
 
 ``BatchNorm``, other axes, ``force_float32_reductions`` and GroupNorm's ``reduction_axes`` have no
 native counterpart: the layers of ``nnx_migrate.nn`` take Linen's arguments plus ``in_features``.
@@ -54,7 +55,8 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     missing = missing_size(layer, call)
     if missing:
         return missing
-    extra = _KEEP if {"dtype", "param_dtype"} & arguments.given.keys() else {}
+    is_cast = call.mixes_dtypes or {"dtype", "param_dtype"} & arguments.given.keys()
+    extra = _KEEP if is_cast else {}
     code = native_call(layer, call, arguments, extra)
     more = {"nnm"} if "promote_dtype" in extra else set()
     return replace(code, imports=code.imports | more)

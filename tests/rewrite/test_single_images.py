@@ -44,8 +44,10 @@ ONE, BATCH, BOTH = "[image]", "[jnp.stack([image, image + 1])]", "[image, image[
         ("return nn.Dense(3)(x.reshape((x.shape[0], -1)))", BATCH),
         ("if x.shape[0] > 1 and self.flag:\n    x = nn.Dense(3)(x)\nreturn x", ONE),
         (
-            "y = nn.Conv(4, (3, 3), strides=2)(x)\ny = nn.relu(nn.Conv(4, (3, 3))(y))\n"
-            "if x.shape != y.shape:\n    x = nn.Conv(4, (1, 1), strides=2)(x)\nreturn x + y",
+            (
+                "y = nn.Conv(4, (3, 3), strides=2)(x)\ny = nn.relu(nn.Conv(4, (3, 3))(y))\n"
+                "if x.shape != y.shape:\n    x = nn.Conv(4, (1, 1), strides=2)(x)\nreturn x + y"
+            ),
             BATCH,
         ),
         ("return x + self.param('p', nn.initializers.ones, (x.shape[0], 4, 1))", ONE),

@@ -137,7 +137,8 @@ def item_of(
                 return Argument(f"{path}[{number}]")
             if isinstance(number, str):  # its entries are arrays of their own
                 return Unknown(f"the entry {number!r} of {path}, whose size no argument shows")
-            if isinstance(key, Static) and interpreter.settled(base) is base:
+            is_counted = isinstance(key, Static) and not key.expr.is_constant
+            if is_counted and interpreter.settled(base) is base:
                 return Array((None,))  # of a list the items may differ: ``inputs[i]``
             return index_array(interpreter, base.array(), index, frame)
         case Array():

@@ -30,6 +30,7 @@ from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.in_scope import building_call
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.dtypes import may_mix_dtypes
 from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, is_none_literal, walk
@@ -137,6 +138,7 @@ class Builder:
                     self.rngs,
                     lambda node: self.project.resolve(node, self.scope),
                     calls=self._calls(site),
+                    mixes_dtypes=may_mix_dtypes(self.project),
                 )
             )
             return self._taken(found, site)

@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.return_values import IN_FEATURES, RNGS
+from nnx_migrate.source.dtypes import may_mix_dtypes
 from nnx_migrate.source.project import Project, Scope
 
 
@@ -93,7 +94,13 @@ def _layer(
         given = {one: one for one in sizes}
         return convert_call(
             LayerCall(
-                symbol, call, renderer, given, RNGS, lambda node: project.resolve(node, scope)
+                symbol,
+                call,
+                renderer,
+                given,
+                RNGS,
+                lambda node: project.resolve(node, scope),
+                mixes_dtypes=may_mix_dtypes(project),
             )
         )
 
