@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from nnx_migrate.abstract.values import Static, Unknown
+from nnx_migrate.abstract.values import Sequence, Static, Unknown, Value
 from nnx_migrate.constructs.common.base import Arguments, Code, LayerCall, Refusal, is_literal
 from nnx_migrate.constructs.common.layers import factory, missing_size, native_call, own, read
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer
@@ -38,9 +38,18 @@ def shape(call: ShapeCall) -> Outcome:
     array = call.first
     sizes: Sizes = {"in_features": array.axis(-1) if array else None}
     axis = call.layer.arguments.get("axis", call.layer.arguments.get("feature_axes"))
-    if isinstance(axis, Static) and not (axis.expr.is_constant and axis.expr.constant == -1):
+    if axis is not None and not _is_last(axis):
         sizes = {"in_features": None}
     return sizes, array or Unknown("input unknown")
+
+
+def _is_last(axis: Value) -> bool:
+    match axis:
+        case Static(expr=expr):
+            return expr.is_constant and expr.constant in (-1, (-1,))
+        case Sequence(items=(Static() as one,)):
+            return _is_last(one)
+    return False
 
 
 def build(layer: Layer, call: LayerCall) -> Code | Refusal:

@@ -79,7 +79,23 @@ def leading(array: Array, cut: int) -> OpenShape:
     return OpenShape(known[:cut] if -cut < len(known) else (), array, cut)
 
 
-_OF_ARRAYS = ("shape", "ndim", "size", "dtype", "T")
+_OF_ARRAYS = frozenset(
+    {
+        "shape",
+        "ndim",
+        "size",
+        "dtype",
+        "T",
+        "mT",
+        "at",
+        "flat",
+        "itemsize",
+        "nbytes",
+        "sharding",
+        "weak_type",
+    }
+)
+_OF_BOTH = frozenset({"real", "imag"})  # of arrays, and of inputs that hold two
 _KEEPS_TYPE = frozenset({"T", "real", "imag", "at", "value"})
 
 
@@ -103,6 +119,9 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
         case Argument(path=path):
             if name in _OF_ARRAYS:
                 return _array_attribute(interpreter.ranks.settled(base.array()), name)
+            if name in _OF_BOTH:
+                settled = interpreter.settled(base)
+                return settled if settled is not base else Unknown(f"{path}.{name}")
             return Argument(f"{path}.{name}")
         case Array():
             return _array_attribute(interpreter.ranks.settled(base), name)
@@ -149,6 +168,11 @@ def _array_attribute(array: Array, name: str) -> Value:
     if name == "T":
         return (
             Array(tuple(reversed(array.known(array.rank))), array.rank) if array.rank else Array()
+        )
+    if name == "mT":
+        swapped = (array.axis(-1), array.axis(-2))
+        return Array(
+            (*array.known(array.rank)[:-2], *swapped) if array.rank else swapped, array.rank
         )
     if name == "dtype":
         return Library("jax.numpy.dtype")
