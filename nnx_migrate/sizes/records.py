@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import NONE, Record, Sequence, Static, Unknown, Value
+from nnx_migrate.abstract.values import NONE, SPREAD, Record, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import READING, hold
 
@@ -34,6 +34,8 @@ def record_method(
         return replace(base, entries={**base.entries, **kwargs})
     if name in ("get", "pop") and args and isinstance(args[0], Static):
         return _entry(base, name, args, node, frame)
+    if name in ("items", "values", "keys") and SPREAD in base.entries:
+        return Unknown("the entries of a dict that is not known whole")
     if name == "items":
         pairs = base.entries.items()
         return Sequence(tuple(Sequence((Static(ex.literal(k)), v)) for k, v in pairs))
@@ -60,6 +62,8 @@ def _entry(base: Record, name: str, args: tuple[Value, ...], node: ast.Call, fra
         return Unknown("the entry of a key that nobody knows", made_by=ast.unparse(node))
     if key in base.entries:
         return base.entries[key]
+    if SPREAD in base.entries:
+        return Unknown(f"the entry {key!r} of a dict that is not known whole")
     return args[1] if len(args) > 1 else NONE if name == "get" else Unknown()
 
 

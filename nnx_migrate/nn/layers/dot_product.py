@@ -9,6 +9,7 @@ import jax
 from flax import nnx
 
 from nnx_migrate.nn.layers.dtypes import promote_dtype
+from nnx_migrate.nn.variables.state import sow
 from nnx_migrate.numerics.attention import attention_einsum, dropped_weights, softmax_weights
 
 
@@ -39,7 +40,7 @@ def dot_product_attention_weights(
       query, key: ``(*batch, length, heads, depth)``.
       bias, mask: broadcastable to the result; False in ``mask`` masks out.
       dtype: of the computation; default: the common dtype of ``query`` and ``key``.
-      module: sows the weights as ``nnx.Intermediate`` named ``attention_weights``.
+      module: sows the weights as ``attention_weights``, where a call captures or keeps intermediates.
       force_fp32_for_softmax: compute (and return) the softmax in float32.
 
     Raises:
@@ -60,7 +61,7 @@ def dot_product_attention_weights(
     )
     weights = softmax_weights(query, key, bias, mask, einsum, force_fp32_for_softmax)
     if module is not None:
-        module.sow(nnx.Intermediate, "attention_weights", weights)
+        sow(module, "intermediates", "attention_weights", weights)
     if not deterministic and dropout_rate > 0.0:
         weights = dropped_weights(
             weights, key.ndim, dropout_rng, dropout_rate, broadcast_dropout, dtype

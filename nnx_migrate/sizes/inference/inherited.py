@@ -42,7 +42,7 @@ def handed_to_bases(analysis: ClassAnalysis, found: Found) -> Mapping[str, Mappi
     sites = {key: site for key, site in found.sites.items() if id(site.call) not in own}
     handed: dict[str, Mapping[str, str]] = {}
     for parent in analysis.root.info.parents:
-        if not sites or not parent.linen or parent.find("__call__") is None:
+        if not sites or not parent.linen:
             continue
         base = analysis.sizes_of(parent.name)
         pairs = list(_pairs(base, found, sites, own))
