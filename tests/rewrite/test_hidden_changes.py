@@ -125,3 +125,28 @@ def test_what_changes_in_silence_keeps_the_class_lazy(body: str) -> None:
 @pytest.mark.parametrize("body", EXPLICIT.values(), ids=EXPLICIT)
 def test_what_is_read_or_changes_in_plain_sight_does_not(body: str) -> None:
     assert form(body) == "explicit"
+
+
+SETUP = """\
+    def setup(self):
+BODY
+        self.second = nn.Dense(5)
+
+    def __call__(self, x):
+        return self.second(self.first(x))
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "ws = [3, 7]\nbisect.insort(ws, 2)\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\nlist.insert(ws, 0, 2)\nself.first = nn.Dense(ws[0])",
+        "ws = dict(a=3)\ndict.update(ws, a=4)\nself.first = nn.Dense(ws['a'])",
+    ],
+)
+def test_sizes_in_setup_are_those_after_the_change(body: str) -> None:
+    head, _, tail = SOURCE.partition("    @nn.compact\n    def __call__(self, x):\nBODY\n")
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    source = f"{head}{SETUP.replace('BODY', lines)}{tail}"
+    assert printed_alike(source)["m.Net"] == "explicit"

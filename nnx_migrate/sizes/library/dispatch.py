@@ -45,6 +45,8 @@ def call_library(
         handler = _SYMBOLS.get(symbol) or SUMMARIES[symbol]
         if symbol in SUMMARIES and STARRED in args:
             return Unknown(f"{symbol} of arguments in unknown number")
+    elif symbol.startswith(_OF_TYPES):
+        handler = unmodelled
     elif symbol.startswith("builtins."):
         handler = BUILTINS.get(name, static_call)
     elif symbol.startswith(_NUMERIC):
@@ -79,6 +81,7 @@ _SYMBOLS: Summaries = {
     **transforms.SYMBOLS,
     **lifts.SYMBOLS,
 }
+_OF_TYPES = ("builtins.list.", "builtins.dict.", "builtins.set.")  # ``list.append(widths, 3)``
 _NUMERIC = ("jax.numpy.", "numpy.", "jax.lax.", "jax.nn.", "flax.linen.", "jax.scipy.", "einops.")
 
 

@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Static, Unknown, Value
+from nnx_migrate.abstract.values import (
+    Extended,
+    Joined,
+    Record,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+)
 from nnx_migrate.sizes.library_call import LibraryCall
 from nnx_migrate.sizes.statics import static_of
 
@@ -16,6 +25,8 @@ def unmodelled(call: LibraryCall) -> Value:
     """Nothing is known of what the call returns."""
     package, _, name = call.symbol.rpartition(".")
     root = package.partition(".")[0]
+    if root not in _NO_MODULES or package.startswith("builtins."):
+        _change_arguments(call)
     is_own = call.interpreter.project.split(call.symbol)[0] is not None  # ``REGISTRY.build``
     may_be_module = is_own or (name[:1].isupper() and root not in _NO_MODULES)
     if is_own:
@@ -24,6 +35,14 @@ def unmodelled(call: LibraryCall) -> Value:
     return Unknown(f"{call.symbol} is not modelled", made_by=made_by, is_foreign=not is_own)
 
 
+def _change_arguments(call: LibraryCall) -> None:
+    """What nobody reads may change what it is given: ``heapq.heappush(widths, 3)``."""
+    for node in call.node.args:
+        if isinstance(node, ast.Name) and isinstance(call.frame.env.get(node.id), _CHANGEABLE):
+            call.frame.change(node.id, Unknown(f"{node.id} after {call.symbol}"))
+
+
+_CHANGEABLE = (Record, Sequence, Repeated, Extended, Joined)
 # Packages of whose classes none is a Linen module: ``tfb.Shift(mean)(tfb.Scale(scale))``.
 _NO_MODULES = frozenset(
     (
