@@ -27,12 +27,31 @@ class Tick:
         return self.n
 
 
+class Options:
+    def __init__(self, widths):
+        self.widths = widths
+
+    def push(self, width):
+        self.widths.append(width)
+
+
 def switch_off(options):
     options.deep = False
 
 
+def grow_all(widths):
+    grow(widths, 5)
+
+
+def grow(widths, width):
+    widths.append(width)
+
+
 class Net(nn.Module):
     widths: tuple = (3, 4)
+
+    def grown(self, widths):
+        widths.append(5)
 
     @nn.compact
     def __call__(self, x):
@@ -51,6 +70,12 @@ LAZY = {
     "a library's function": "ws = [3, 7]\nx = nn.Dense(ws[0])(x)\nbisect.insort(ws, 2)\nreturn nn.Dense(ws[0])(x)",
     "a method of the type": "ws = [3]\nx = nn.Dense(ws[-1])(x)\nlist.append(ws, 5)\nreturn nn.Dense(ws[-1])(x)",
     "a bound method": "ws = [3]\npush = ws.append\nx = nn.Dense(ws[-1])(x)\npush(5)\nreturn nn.Dense(ws[-1])(x)",
+    "a function's function": "ws = [3]\nx = nn.Dense(ws[-1])(x)\ngrow_all(ws)\nreturn nn.Dense(ws[-1])(x)",
+    "a method": "ws = [3]\nx = nn.Dense(ws[-1])(x)\nself.grown(ws)\nreturn nn.Dense(ws[-1])(x)",
+    "a lambda": "add = lambda one: one.append(5)\nws = [3]\nx = nn.Dense(ws[-1])(x)\nadd(ws)\nreturn nn.Dense(ws[-1])(x)",
+    "an object that holds it": (
+        "ws = [3]\no = Options(ws)\nx = nn.Dense(ws[-1])(x)\no.push(5)\nreturn nn.Dense(ws[-1])(x)"
+    ),
     "an object that counts": "t = Tick()\nx = nn.Dense(t())(x)\nreturn x[..., :1] + t.n + nn.Dense(t())(x)",
     "a generator": "r = random.Random(0)\nx = nn.Dense(r.choice([3, 4]))(x)\nreturn x * r.random()",
     "a queue": "q = queue.Queue()\nq.put(3)\nq.put(5)\nx = nn.Dense(q.get())(x)\nreturn x * q.get()",

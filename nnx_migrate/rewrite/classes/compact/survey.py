@@ -114,7 +114,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     refuse_equal_keys(method.method, items, RULE)
     refuse_last_rounds(method.method, items, RULE)
     changed = changed_elsewhere(method.project, method.scope, method.method)
-    effects = effects_on(method.project, method.scope, method.method)
+    effects = effects_on(method.project, method.scope, method.cls, method.method)
     guards = guards_of(method.method, items, wrappers, changed.keys() | effects.keys())
     refuse_late_reads(method.method, items)
     body = [

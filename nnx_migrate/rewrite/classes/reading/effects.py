@@ -7,35 +7,26 @@ Only of what the method makes itself: its own lists and dicts, objects whose met
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from nnx_migrate.rewrite.classes.reading.changes import CHANGING, holders
+from nnx_migrate.rewrite.classes.reading.changes import CHANGING, changed_names, holders
 from nnx_migrate.rewrite.classes.reading.objects import changing_method, plain_class
 from nnx_migrate.source.bindings import bindings_below, target_names
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _CONTAINERS = frozenset(
-    {"list", "dict", "set", "sorted", "bytearray", "deque", "defaultdict", "OrderedDict", "Counter"}
-    | {"copy", "deepcopy", "SimpleNamespace"}
+    "list dict set sorted bytearray deque defaultdict OrderedDict Counter copy deepcopy SimpleNamespace".split()  # noqa: SIM905
 )
 # Packages whose functions change none of their arguments, and keep no state that their results would share.
 _PURE = frozenset(
-    {
-        "builtins",
-        "dataclasses",
-        "einops",
-        "enum",
-        "flax",
-        "functools",
-        "itertools",
-        "jax",
-        "jaxtyping",
-    }
-    | {"logging", "math", "ml_collections", "nnx_migrate", "numpy", "operator", "optax", "typing"}
-    | {"collections", "copy", "json", "re", "string", "types", "warnings", "absl", "os", "pathlib"}
+    "builtins collections copy dataclasses enum functools itertools json logging math operator os pathlib re"  # noqa: SIM905
+    " string types typing warnings absl einops flax jax jaxtyping ml_collections nnx_migrate numpy optax".split()
 )
 _IMPURE_MODULES = ("numpy.random.",)
 _IMPURE = frozenset(
@@ -44,122 +35,174 @@ _IMPURE = frozenset(
     | {f"operator.{name}" for name in ("delitem", "iadd", "iconcat", "imul", "ior", "setitem")}
 )
 _TYPES = frozenset({"bytearray", "deque", "dict", "list", "object", "set"})
+# Methods of objects that read.
+_READING = frozenset(
+    {"copy", "count", "empty", "full", "get_state", "getstate", "index", "items", "keys"}
+)
 
-
-@dataclass(frozen=True)
-class _Locals:
-    """Names that hold what the method makes.
-
-    Attributes:
-      made: lists, dicts, objects: what a function may change that is given them.
-      objects: those whose methods, or calls, change them.
-    """
-
-    made: frozenset[str]
-    objects: frozenset[str]
+_Function = FunctionNode | ast.Lambda
 
 
 def effects_on(
-    project: Project, scope: Scope, method: ast.FunctionDef
+    project: Project, scope: Scope, cls: ClassInfo, method: ast.FunctionDef
 ) -> Mapping[str, tuple[ast.AST, ...]]:
     """Locals of a method, with the places that may change them and do not look like it."""
-    own = _own(project, scope, method)
+    reading = _Reading(project, scope, cls, method)
     found: dict[str, list[ast.AST]] = {}
-    if not own.made:
-        return {}
-    called = {id(one.func) for one in each(method, ast.Call)}
-    for node in walk(method):
-        for name in _changed(project, scope, node, own, id(node) in called):
+    for node in walk(method) if reading.made else ():
+        for name in reading.changed_at(node):
             found.setdefault(name, []).append(node)
     return {name: tuple(nodes) for name, nodes in found.items()}
 
 
-def _own(project: Project, scope: Scope, method: ast.FunctionDef) -> _Locals:
-    bindings = [*bindings_below(method)]
-    made, objects = set[str](), set[str]()
-    for target, value in bindings:
-        names = {*target_names(target)}
-        if _is_made(value) or (isinstance(value, ast.Call) and _is_numpys(project, scope, value)):
-            made |= names
-        if isinstance(value, ast.Call) and _makes_state(project, scope, value):
-            objects |= names
-    made |= objects
-    grown = True
-    while grown:  # ``ys = xs``
-        before = len(made), len(objects)
-        for target, value in bindings:
-            held = {*holders(value, whole=True)} if isinstance(value, ast.expr) else set()
-            made |= {*target_names(target)} if held & made else set()
-            objects |= {*target_names(target)} if held & objects else set()
-        grown = (len(made), len(objects)) != before
-    return _Locals(frozenset(made), frozenset(objects))
+@dataclass(frozen=True)
+class _Reading:
+    project: Project
+    scope: Scope
+    cls: ClassInfo
+    method: ast.FunctionDef
+
+    # What the method makes -----------------------------------------------------------------
+
+    @cached_property
+    def made(self) -> frozenset[str]:
+        """Names of lists, dicts, arrays of NumPy and objects: what may be changed."""
+        return self._with_second_names(self._is_made) | self.objects
+
+    @cached_property
+    def objects(self) -> frozenset[str]:
+        """Names of objects whose methods, or calls, change them."""
+        return self._with_second_names(self._makes_state)
+
+    @cached_property
+    def _bindings(self) -> tuple[tuple[ast.AST, ast.AST], ...]:
+        return tuple(bindings_below(self.method))
+
+    @cached_property
+    def _functions(self) -> Mapping[str, _Function]:
+        """Local functions by name."""
+        return {
+            name: value
+            for target, value in self._bindings
+            if isinstance(value, ast.Lambda | ast.FunctionDef)
+            for name in target_names(target)
+        }
+
+    @cached_property
+    def _held(self) -> Mapping[str, frozenset[str]]:
+        """What objects of the method were given when they were made: ``options = Options(widths)``."""
+        return {
+            name: frozenset(one for given in _given(value) for one in holders(given, whole=False))
+            for target, value in self._bindings
+            if isinstance(value, ast.Call)
+            for name in target_names(target)
+            if name in self.objects
+        }
+
+    @cached_property
+    def _called(self) -> frozenset[int]:
+        return frozenset(id(one.func) for one in each(self.method, ast.Call))
+
+    def _with_second_names(self, counts: Callable[[ast.AST], bool]) -> frozenset[str]:
+        names = {
+            one for target, value in self._bindings if counts(value) for one in target_names(target)
+        }
+        before = -1
+        while len(names) != before:  # ``ys = xs``
+            before = len(names)
+            for target, value in self._bindings:
+                if isinstance(value, ast.expr) and names & {*holders(value, whole=True)}:
+                    names |= {*target_names(target)}
+        return frozenset(names)
+
+    def _is_made(self, value: ast.AST) -> bool:
+        match value:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _CONTAINERS:
+                return True
+            case ast.Call(func=function):
+                return (self.project.resolve(function, self.scope) or "").startswith("numpy.")
+            case ast.BinOp(left=left, right=right):
+                return self._is_made(left) or self._is_made(right)
+        return isinstance(value, _DISPLAYS)
+
+    def _makes_state(self, value: ast.AST) -> bool:
+        if not isinstance(value, ast.Call):
+            return False
+        cls = plain_class(self.project, self.scope, value)
+        if cls is not None:
+            return bool(changing_method(cls))
+        symbol = self.project.resolve(value.func, self.scope)
+        return symbol is not None and self._is_foreign(symbol) and not _is_pure(symbol)
+
+    def _is_foreign(self, symbol: str) -> bool:
+        return self.project.split(symbol)[0] is None
+
+    # What changes it -----------------------------------------------------------------------
+
+    def changed_at(self, node: ast.AST) -> Iterator[str]:
+        """Names of what a node may change."""
+        match node:
+            case ast.Call(func=function):
+                yield from self.made & {*self._changed_arguments(node, ())}
+                owner = function.value if isinstance(function, ast.Attribute) else function
+                if not (isinstance(function, ast.Attribute) and function.attr in _READING):
+                    for name in self.objects & {*holders(owner, whole=True)}:
+                        yield from {name, *self._held.get(name, ())}
+            case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if (
+                attr in CHANGING and id(node) not in self._called
+            ):
+                yield from self.made & {*holders(value, whole=False)}
+
+    def _changed_arguments(self, call: ast.Call, inside: tuple[_Function, ...]) -> Iterator[str]:
+        """Names that a call may change what it is given of."""
+        function = self._function(call.func)
+        if function is None:
+            if self._may_change_all(call.func):
+                yield from (one for given in _given(call) for one in holders(given, whole=False))
+            return
+        if function in inside:
+            return
+        changed = {*changed_names(function)}
+        for one in each(function, ast.Call):
+            changed |= {*self._changed_arguments(one, (*inside, function))}
+        names = [one for one in parameter_names(function) if one != "self"]
+        pairs = [*zip(names, call.args, strict=False)]
+        pairs += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
+        for name, value in pairs:
+            if name in changed:
+                yield from holders(value, whole=False)
+
+    def _function(self, callee: ast.expr) -> _Function | None:
+        """The function of the method, the class or the project that a call runs."""
+        match callee:
+            case ast.Name(id=name) if name in self._functions:
+                return self._functions[name]
+            case ast.Attribute(attr=attr) if self._is_method(callee):
+                found = self.cls.find(attr)
+                return found[1] if found is not None else None
+        return self.project.function(self.project.resolve(callee, self.scope))
+
+    def _is_method(self, callee: ast.expr) -> bool:
+        return isinstance(callee, ast.Attribute) and (
+            isinstance(callee.value, ast.Name) and callee.value.id == "self"
+        )
+
+    def _may_change_all(self, callee: ast.expr) -> bool:
+        """Whether a function is another package's that may change what it is given, or ``list.append``."""
+        match callee:
+            case ast.Attribute(value=ast.Name(id=kind), attr=attr) if kind in _TYPES:
+                return attr in CHANGING
+        symbol = self.project.resolve(callee, self.scope)
+        if symbol is None:
+            is_builtin = isinstance(callee, ast.Name) and self.scope.lookup(callee.id) is None
+            return is_builtin and f"builtins.{ast.unparse(callee)}" in _IMPURE
+        return self._is_foreign(symbol) and not _is_pure(symbol)
 
 
-def _is_made(value: ast.AST) -> bool:
-    """Whether a value is a list, dict or set that is made here."""
-    match value:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in _CONTAINERS
-        case ast.BinOp(left=left, right=right):
-            return _is_made(left) or _is_made(right)
-    return isinstance(value, _DISPLAYS)
-
-
-def _is_numpys(project: Project, scope: Scope, value: ast.Call) -> bool:
-    return (project.resolve(value.func, scope) or "").startswith("numpy.")
-
-
-def _makes_state(project: Project, scope: Scope, value: ast.Call) -> bool:
-    """Whether a call makes an object whose methods change it."""
-    cls = plain_class(project, scope, value)
-    if cls is not None:
-        return bool(changing_method(cls))
-    symbol = project.resolve(value.func, scope)
-    return symbol is not None and project.split(symbol)[0] is None and not _is_pure(symbol)
+def _given(call: ast.Call) -> tuple[ast.expr, ...]:
+    return (*call.args, *(one.value for one in call.keywords))
 
 
 def _is_pure(symbol: str) -> bool:
     is_impure = symbol in _IMPURE or symbol.startswith(_IMPURE_MODULES)
     return symbol.partition(".")[0] in _PURE and not is_impure
-
-
-def _changed(
-    project: Project, scope: Scope, node: ast.AST, own: _Locals, is_called: bool
-) -> Iterator[str]:
-    match node:
-        case ast.Call(func=function):
-            if _may_change_arguments(project, scope, function):
-                given = [*node.args, *(one.value for one in node.keywords)]
-                yield from {name for one in given for name in holders(one, whole=False)} & own.made
-            called = function.value if isinstance(function, ast.Attribute) else function
-            if not _is_reading(function):
-                yield from {*holders(called, whole=True)} & own.objects
-        case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if (
-            attr in CHANGING and not is_called
-        ):
-            yield from {*holders(value, whole=False)} & own.made
-
-
-def _is_reading(function: ast.expr) -> bool:
-    """Whether a method of an object only reads it: ``q.empty()``."""
-    return isinstance(function, ast.Attribute) and function.attr in _READING
-
-
-_READING = frozenset(
-    {"copy", "count", "empty", "full", "get_state", "getstate", "index", "items", "keys"}
-)
-
-
-def _may_change_arguments(project: Project, scope: Scope, function: ast.expr) -> bool:
-    """Whether a function is another package's that may change what it is given, or a type's method: ``list.append``.
-
-    Functions of the project are read by `changed_elsewhere`.
-    """
-    match function:
-        case ast.Attribute(value=ast.Name(id=kind), attr=attr) if kind in _TYPES:
-            return attr in CHANGING
-    symbol = project.resolve(function, scope)
-    if symbol is None:
-        is_builtin = isinstance(function, ast.Name) and scope.lookup(function.id) is None
-        return is_builtin and f"builtins.{ast.unparse(function)}" in _IMPURE
-    return project.split(symbol)[0] is None and not _is_pure(symbol)
