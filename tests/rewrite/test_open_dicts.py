@@ -1,4 +1,4 @@
-"""Dicts of which the text does not say every entry, and methods of bases without a call."""
+"""Dicts of which the text does not say every entry."""
 
 from __future__ import annotations
 
@@ -43,50 +43,3 @@ BODY
 def test_every_entry_counts(body: str) -> None:
     lines = "\n".join(f"        {line}" for line in body.splitlines())
     printed_alike(SOURCE.replace("BODY", lines))
-
-
-LEVELS = (
-    IMPORTS
-    + """\
-class Base(nn.Module):
-    def setup(self):
-        self.inp = nn.Dense(3)
-
-    def stem(self, x):
-        return self.inp(x)
-
-
-class Middle(Base):
-    n: int = 2
-
-    def setup(self):
-        super().setup()
-        self.layers = [nn.Dense(2) for _ in range(self.n)]
-
-    def __call__(self, x):
-        x = self.stem(x)
-        for layer in self.layers:
-            x = layer(x)
-        return x
-
-
-class Last(Middle):
-    def setup(self):
-        super().setup()
-        self.norm = nn.LayerNorm()
-
-    def __call__(self, x):
-        return self.norm(super().__call__(x))
-
-
-class Net(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return Last(n=1)(Middle()(nn.Dense(5)(x)))
-"""
-    + MAIN
-)
-
-
-def test_what_a_base_without_a_call_builds_has_its_size_from_the_class_that_calls_it() -> None:
-    assert set(printed_alike(LEVELS).values()) == {"explicit"}
