@@ -120,6 +120,11 @@ def batch_size(argument: str) -> Expr:
     return name(f"{FOREIGN}batch_of_{_escape(argument)}")
 
 
+def is_batch(identifier: str) -> bool:
+    """Whether a name stands for the size of a batch: that of an axis of an input."""
+    return identifier.startswith(f"{FOREIGN}batch_of_")
+
+
 def input_shape(argument: str) -> Expr:
     """The whole shape of a call argument."""
     return name(f"{_INPUT}{_escape(argument)}__all")

@@ -79,7 +79,7 @@ def _is_of_input(size: Expr) -> bool:
     """Whether a size is that of an axis of an input, or less."""
     match size.node:
         case ast.Name(id=name):
-            return ex.is_input(name)
+            return ex.is_input(name) or ex.is_batch(name)
         case (
             ast.BinOp(op=ast.Sub() | ast.FloorDiv() | ast.Mod()) | ast.Call(func=ast.Name(id="min"))
         ):
