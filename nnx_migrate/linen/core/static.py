@@ -47,8 +47,8 @@ def is_fixed(value: Any) -> bool:
 
 def _fields(kind: Any) -> list[str]:
     """The fields of a class of modules, Linen's own or ours, that its instances hold."""
-    if hasattr(kind, "_fields"):
-        return list(kind._fields)
+    if hasattr(kind, "_nnm_fields"):
+        return list(kind._nnm_fields)
     names = [field.name for field in dataclasses.fields(kind) if field.init]
     return [name for name in names if name not in ("parent", "name")]
 

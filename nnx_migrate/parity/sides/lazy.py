@@ -42,8 +42,8 @@ def renamed(module: nnx.Module) -> dict[str, str]:
     found = {}
     for path, node in nnx.iter_graph(module):
         if is_lazy(node) and node._nnm_is_built:
-            for key, attribute in node._keys().items():
-                name = node._attributes[attribute][1]
+            for key, attribute in node._nnm_keys().items():
+                name = node._nnm_attributes[attribute][1]
                 if key != name:
                     prefix = [str(step) for step in path]
                     found["/".join([*prefix, name])] = "/".join([*prefix, key])
