@@ -4,7 +4,7 @@ Over the last axis they become the native layers, sized by ``in_features``. NNX 
 and running statistics to the computation dtype before using them, Linen after: with a ``dtype`` or
 ``param_dtype`` the native layer is told not to (``promote_dtype=nnm.keep_dtype``), which gives
 Linen's bits. So it is where a project names other floating types than float32
-at all, or takes a ``dtype`` from a field.
+at all, or takes a ``dtype`` that its text does not say (``self.dtype``, ``cfg.dtype``).
 
 ``BatchNorm``, other axes, ``force_float32_reductions`` and GroupNorm's ``reduction_axes`` have no
 native counterpart: the layers of ``nnx_migrate.nn`` take Linen's arguments plus ``in_features``.
