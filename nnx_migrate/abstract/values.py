@@ -96,6 +96,12 @@ class Array(Value):
         batch = ex.batch_size(self.origin[0]) if self.origin and is_read else self.axis(-count)
         return replace(self, tail=(batch, *self.known(count - 1)), rank=count)
 
+    def over_windows(self, spatial: tuple[Expr | None, ...], last: Expr | None) -> Array:
+        """What a convolution or pooling makes of the array: other spatial axes, and another last one."""
+        count = len(spatial) + 2
+        batched = self.batched(count)
+        return Array((batched.axis(-count), *spatial, last), batched.rank)
+
     def with_last(self, last: Expr | None) -> Array:
         """The same array with another size of the last axis."""
         width = max(len(self.tail), min(self.rank or 4, 6))

@@ -16,7 +16,7 @@ import ast
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Static, constant, ending
+from nnx_migrate.abstract.values import Static, constant, ending
 from nnx_migrate.constructs.common.layers import native, own
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, together
@@ -52,9 +52,8 @@ def window(call: ShapeCall) -> Outcome:
     if kernel is None:
         return {"in_features": array.axis(-1)}, array.of((call.size("features"),))
     call.analysis.prove(array, usual=len(kernel) + 2)
-    batched = array.batched(len(kernel) + 2)
-    tail = (batched.axis(-len(kernel) - 2), *spatial, call.size("features"))
-    return {"in_features": array.axis(-1)}, Array(tail, batched.rank)
+    out = array.over_windows(tuple(spatial), call.size("features"))
+    return {"in_features": array.axis(-1)}, out
 
 
 def _spread(call: ShapeCall, field: str, count: int) -> tuple[Expr | None, ...]:
@@ -107,9 +106,8 @@ def transpose(call: ShapeCall) -> Outcome:
         for i, stride in enumerate(strides)
     ]
     call.analysis.prove(array, usual=len(kernel) + 2)
-    batched = array.batched(len(kernel) + 2)
-    tail = (batched.axis(-len(kernel) - 2), *spatial, call.size("features"))
-    return {"in_features": array.axis(-1)}, Array(tail, batched.rank)
+    out = array.over_windows(tuple(spatial), call.size("features"))
+    return {"in_features": array.axis(-1)}, out
 
 
 def _times(size: Expr | None, factor: Expr | None) -> Expr | None:

@@ -64,7 +64,7 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     missing = missing_size(layer, call)
     if missing:
         return missing
-    is_cast = call.mixes_dtypes or {"dtype", "param_dtype"} & arguments.given.keys()
+    is_cast = {"dtype", "param_dtype"} & arguments.given.keys() or call.mixes_dtypes()
     extra = _KEEP if is_cast else {}
     code = native_call(layer, call, arguments, extra)
     more = {"nnm"} if "promote_dtype" in extra else set()

@@ -81,22 +81,12 @@ def leading(array: Array, cut: int) -> OpenShape:
 
 _OF_ARRAYS = frozenset(
     {
-        "shape",
-        "ndim",
-        "size",
-        "dtype",
-        "T",
-        "mT",
-        "at",
-        "flat",
-        "itemsize",
-        "nbytes",
-        "sharding",
-        "weak_type",
+        *("shape", "ndim", "size", "dtype", "T", "mT", "at", "flat"),
+        *("itemsize", "nbytes", "sharding", "weak_type"),
     }
 )
 _OF_BOTH = frozenset({"real", "imag"})  # of arrays, and of inputs that hold two
-_KEEPS_TYPE = frozenset({"T", "real", "imag", "at", "value"})
+_KEEPS_TYPE = _OF_BOTH | {"at", "value"}
 
 
 def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame) -> Value:

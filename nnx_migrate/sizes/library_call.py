@@ -81,17 +81,6 @@ class LibraryCall:
         """Note that more would be known of the result if the array's rank were."""
         self.interpreter.ranks.wanted |= array is not None and array.rank is None
 
-    def prove(
-        self,
-        array: Array | None,
-        *,
-        least: int = 0,
-        exact: int | None = None,
-        usual: int | None = None,
-    ) -> None:
-        """Note how many axes an argument has, or the call would fail."""
-        self.interpreter.prove(array, least=least, exact=exact, usual=usual)
-
 
 Summary = Callable[[LibraryCall], Value]
 Summaries = dict[str, Summary]

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 
+from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
@@ -68,12 +69,12 @@ def _takes_any(tree: ast.AST) -> Iterator[bool]:
     """Of each dtype that is handed to a call, whether it may be any."""
     arrays = _arrays(tree)
     for call in each(tree, ast.Call):
-        place = _CASTS.get(_last_name(call.func))
+        place = _CASTS.get(last_name(call.func))
         for index, value in enumerate(call.args):
-            if index == place or "dtype" in _last_name(value):
+            if index == place or "dtype" in last_name(value):
                 yield _is_open(value, arrays)
         for keyword in call.keywords:
-            if "dtype" in (keyword.arg or "") or "dtype" in _last_name(keyword.value):
+            if "dtype" in (keyword.arg or "") or "dtype" in last_name(keyword.value):
                 yield _is_open(keyword.value, arrays)
 
 
@@ -87,7 +88,7 @@ def _is_open(value: ast.expr, arrays: frozenset[str]) -> bool:
         ):
             return False
         case ast.Attribute(value=owner, attr="dtype"):
-            return _last_name(owner) not in arrays
+            return last_name(owner) not in arrays
         case ast.IfExp(body=body, orelse=other):
             return _is_open(body, arrays) or _is_open(other, arrays)
     return True
@@ -100,20 +101,13 @@ def _arrays(tree: ast.AST) -> frozenset[str]:
     for node in walk(tree):
         match node:
             case ast.Attribute(value=owner, attr=name):
-                attributes[_last_name(owner)].add(name)
+                attributes[last_name(owner)].add(name)
             case ast.BinOp(left=left, right=right):
-                used |= {_last_name(left), _last_name(right)}
+                used |= {last_name(left), last_name(right)}
             case ast.Call(func=ast.Call(), args=args):  # nn.Dense(4)(x)
-                used |= {_last_name(one) for one in args}
+                used |= {last_name(one) for one in args}
     return frozenset(
         name
         for name, read in attributes.items()
         if name and read <= _OF_ARRAYS and (name in used or read != {"dtype"})
     )
-
-
-def _last_name(node: ast.AST) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""

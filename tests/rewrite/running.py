@@ -112,6 +112,22 @@ def printed_alike(source: str) -> dict[str, str]:
     return {one.name: one.form.value for one in result.classes if one.form is not None}
 
 
+NET_MAIN = """
+
+def main():
+    inputs = {inputs}
+    variables = Net().init(jax.random.key(0), *inputs)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
+        print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
+    print(Net().apply(variables, *inputs))
+"""
+
+
+def net_alike(source: str, *inputs: str) -> dict[str, str]:
+    """:func:`printed_alike` of a class ``Net``: what it makes and gives for inputs that stand as text."""
+    return printed_alike(source + NET_MAIN.format(inputs=f"({', '.join(inputs)},)"))
+
+
 def _two_calls(model: Any, inputs: tuple[Any, ...]) -> tuple[Any, Any]:
     made = model.init(jax.random.key(0), *inputs)
     return made, model.apply(jax.tree.map(lambda one: one + 1, made), *inputs)

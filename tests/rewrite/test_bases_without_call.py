@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from tests.rewrite.running import printed_alike
+from tests.rewrite.running import net_alike
 
-MAIN = """
+IMPORTS = "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp"
+LEVELS = f"""{IMPORTS}
 
-def main():
-    inputs = INPUTS
-    variables = Net().init(jax.random.key(0), *inputs)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
-        print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
-    print(Net().apply(variables, *inputs))
-"""
-IMPORTS = "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n"
-LEVELS = (
-    IMPORTS
-    + """\
+
 class Base(nn.Module):
     def setup(self):
         self.inp = nn.Dense(3)
@@ -53,17 +44,15 @@ class Net(nn.Module):
     def __call__(self, x):
         return Last(n=1)(Middle()(nn.Dense(5)(x)))
 """
-    + MAIN.replace("INPUTS", "(jnp.ones((2, 4)),)")
-)
 
 
 def test_what_a_base_without_a_call_builds_has_its_size_from_the_class_that_calls_it() -> None:
-    assert set(printed_alike(LEVELS).values()) == {"explicit"}
+    assert set(net_alike(LEVELS, "jnp.ones((2, 4))").values()) == {"explicit"}
 
 
-COMPUTED = (
-    IMPORTS
-    + """\
+COMPUTED = f"""{IMPORTS}
+
+
 class Scale(nn.Module):
     @nn.compact
     def __call__(self, x):
@@ -83,9 +72,7 @@ class Net(Base):
     def __call__(self, x, y):
         return nn.Dense(2)(self.features(jnp.concatenate([x, y], -1)))
 """
-    + MAIN.replace("INPUTS", "jnp.ones((2, 4)), jnp.ones((2, 3))")
-)
 
 
 def test_its_size_is_that_of_what_its_method_is_given() -> None:
-    assert set(printed_alike(COMPUTED).values()) == {"explicit"}
+    assert set(net_alike(COMPUTED, "jnp.ones((2, 4))", "jnp.ones((2, 3))").values()) == {"explicit"}

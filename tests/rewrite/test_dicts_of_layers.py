@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
-from tests.rewrite.running import printed_alike
+from tests.rewrite.running import net_alike
 
 SOURCE = """\
 from typing import *
@@ -20,22 +22,12 @@ SETUP
 
     def __call__(self, x):
 CALL
-
-
-def main():
-    x = jnp.ones((2, 4))
-    variables = Net().init(jax.random.key(0), x)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
-        print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
-    print(Net().apply(variables, x))
 """
 
 
 def form(setup: str, call: str) -> str:
-    def block(text: str) -> str:
-        return "\n".join(f"        {line}" for line in text.splitlines())
-
-    return printed_alike(SOURCE.replace("SETUP", block(setup)).replace("CALL", block(call)))[
+    source = SOURCE.replace("SETUP", textwrap.indent(setup, " " * 8))
+    return net_alike(source.replace("CALL", textwrap.indent(call, " " * 8)), "jnp.ones((2, 4))")[
         "m.Net"
     ]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
-from tests.rewrite.running import printed_alike
+from tests.rewrite.running import net_alike
 
 SOURCE = """\
 import bisect
@@ -56,14 +58,6 @@ class Net(nn.Module):
     @nn.compact
     def __call__(self, x):
 BODY
-
-
-def main():
-    x = jnp.ones((2, 4))
-    variables = Net().init(jax.random.key(0), x)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
-        print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
-    print(Net().apply(variables, x))
 """
 
 LAZY = {
@@ -138,8 +132,8 @@ EXPLICIT = {
 
 
 def form(body: str) -> str:
-    lines = "\n".join(f"        {line}" for line in body.splitlines())
-    return printed_alike(SOURCE.replace("BODY", lines))["m.Net"]
+    source = SOURCE.replace("BODY", textwrap.indent(body, " " * 8))
+    return net_alike(source, "jnp.ones((2, 4))")["m.Net"]
 
 
 @pytest.mark.parametrize("body", LAZY.values(), ids=LAZY)
@@ -172,6 +166,5 @@ BODY
 )
 def test_sizes_in_setup_are_those_after_the_change(body: str) -> None:
     head, _, tail = SOURCE.partition("    @nn.compact\n    def __call__(self, x):\nBODY\n")
-    lines = "\n".join(f"        {line}" for line in body.splitlines())
-    source = f"{head}{SETUP.replace('BODY', lines)}{tail}"
-    assert printed_alike(source)["m.Net"] == "explicit"
+    setup = SETUP.replace("BODY", textwrap.indent(body, " " * 8))
+    assert net_alike(f"{head}{setup}{tail}", "jnp.ones((2, 4))")["m.Net"] == "explicit"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrite.running import printed_alike
+from tests.rewrite.running import net_alike
 
 SOURCE = """\
 import flax.linen as nn
@@ -26,14 +26,6 @@ class Mix(nn.Module):
 
 class Net(nn.Module):
 BODY
-
-
-def main():
-    inputs = INPUTS
-    variables = Net().init(jax.random.key(0), *inputs)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
-        print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
-    print(Net().apply(variables, *inputs))
 """
 PAIR = "jnp.ones((2, 3)), jnp.ones((2, 2))"
 UNPACKED = "    def setup(self):\n        {targets} = {layers}\n\n    def __call__(self, {inputs}):\n        return {out}\n"
@@ -51,7 +43,7 @@ LOOP = """\
 
 
 def form(body: str, inputs: str) -> str:
-    return printed_alike(SOURCE.replace("BODY", body).replace("INPUTS", f"({inputs},)"))["m.Net"]
+    return net_alike(SOURCE.replace("BODY", body), inputs)["m.Net"]
 
 
 @pytest.mark.parametrize("layers", [GENERATOR, LIST], ids=["generator", "list"])
@@ -110,5 +102,5 @@ class Net"""
 def test_a_list_of_inputs_may_hold_several_widths(out: str, wide: int) -> None:
     body = LISTED.format(out=out)
     source = SOURCE.replace("class Net", OWN).replace("BODY", body)
-    inputs = f"([jnp.ones((2, 4)), jnp.ones((2, {wide}))],)"
-    assert printed_alike(source.replace("INPUTS", inputs))["m.Net"] == "explicit"
+    inputs = f"[jnp.ones((2, 4)), jnp.ones((2, {wide}))]"
+    assert net_alike(source, inputs)["m.Net"] == "explicit"

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
-from tests.rewrite.running import printed_alike
+from tests.rewrite.running import net_alike
 
-MAIN = """
+SOURCE = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
 
-def main():
-    x = jnp.ones((2, 4))
-    variables = Net().init(jax.random.key(0), x)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(variables):
-        print(jax.tree_util.keystr(path), leaf.shape, leaf.sum())
-    print(Net().apply(variables, x))
-"""
-IMPORTS = "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n"
-SOURCE = (
-    IMPORTS
-    + """\
+
 class Net(nn.Module):
     widths: tuple = (("a", 3), ("b", 2))
 
@@ -27,8 +22,6 @@ class Net(nn.Module):
 BODY
         return x
 """
-    + MAIN
-)
 
 
 @pytest.mark.parametrize(
@@ -41,5 +34,4 @@ BODY
     ],
 )
 def test_every_entry_counts(body: str) -> None:
-    lines = "\n".join(f"        {line}" for line in body.splitlines())
-    printed_alike(SOURCE.replace("BODY", lines))
+    net_alike(SOURCE.replace("BODY", textwrap.indent(body, " " * 8)), "jnp.ones((2, 4))")

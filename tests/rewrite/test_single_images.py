@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.rewrite.running import printed_alike
@@ -54,6 +56,6 @@ ONE, BATCH, BOTH = "[image]", "[jnp.stack([image, image + 1])]", "[image, image[
     ],
 )
 def test_its_sizes_are_those_of_what_is_given(body: str, images: str) -> None:
-    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    lines = textwrap.indent(body, " " * 8)
     forms = printed_alike(SOURCE.replace("BODY", lines).replace("IMAGES", images))
     assert forms == {"m.Net": "explicit"}

@@ -106,7 +106,8 @@ class LayerCall:
     texts (``in_features``, ``in_shape``, ``batch_shape``, ...). ``rngs`` is the name of the
     ``nnx.Rngs`` to build from. ``calls`` are the forms in which what is built is called, empty where
     not all calls are in sight. ``is_initializer`` says of an argument that a layer or ``nnx.Param`` calls it
-    as initialiser, by position. ``mixes_dtypes``: arrays may have other floating types than float32.
+    as initialiser, by position. ``mixes_dtypes`` says, of the whole project, whether arrays may have
+    other floating types than float32.
     """
 
     symbol: str | None
@@ -117,7 +118,7 @@ class LayerCall:
     resolve: Callable[[ast.expr], str | None] = lambda _: None
     is_initializer: bool = False
     calls: frozenset[CallForm] = frozenset()
-    mixes_dtypes: bool = False
+    mixes_dtypes: Callable[[], bool] = lambda: False
 
     def size(self, name: str) -> Expression:
         """An inferred size."""

@@ -136,7 +136,7 @@ def _transpose(call: LibraryCall) -> Value:
             Array(tuple(reversed(array.known(array.rank or 0))), array.rank) if known else Array()
         )
     rank = len(axes)
-    call.prove(array, exact=rank)
+    call.interpreter.prove(array, exact=rank)
     sizes = Array(array.tail, rank, array.path).known(rank)
     return Array(tuple(sizes[axis % rank] for axis in axes), rank)
 
@@ -146,7 +146,7 @@ def _swapaxes(call: LibraryCall) -> Value:
     if array is None or one is None or two is None:
         return Unknown("swapaxes of unknown axes")
     if array.rank is None and (one >= 0 or two >= 0):
-        call.prove(array, least=max(one, two) + 1)
+        call.interpreter.prove(array, least=max(one, two) + 1)
         if min(one, two) < 0:
             return array.of((None,))
         return call.behind(array, max(one, two))

@@ -17,9 +17,9 @@ def _einsum(call: LibraryCall) -> Value:
     inputs = str(equation.expr.constant).replace(" ", "").partition("->")[0].split(",")
     for letters, operand in zip(inputs, operands, strict=False):
         if "..." in letters:
-            call.prove(operand, least=len(letters) - 3)
+            call.interpreter.prove(operand, least=len(letters) - 3)
         else:
-            call.prove(operand, exact=len(letters))
+            call.interpreter.prove(operand, exact=len(letters))
     return shapes.einsum(str(equation.expr.constant), operands)
 
 
@@ -59,10 +59,8 @@ def _pool(call: LibraryCall) -> Value:
         shapes.window(array.axis(i - len(kernel) - 1), k, s, pad, ex.literal(1))
         for i, (k, s, pad) in enumerate(zip(kernel, strides, pads, strict=True))
     ]
-    call.prove(array, usual=len(kernel) + 2)
-    batched = array.batched(len(kernel) + 2)
-    tail = (batched.axis(-len(kernel) - 2), *spatial, array.axis(-1))
-    return Array(tail, batched.rank)
+    call.interpreter.prove(array, usual=len(kernel) + 2)
+    return array.over_windows(tuple(spatial), array.axis(-1))
 
 
 def _strides(given: Value | None, count: int) -> tuple[Dim, ...]:

@@ -37,7 +37,7 @@ def _joined(call: LibraryCall, arrays: list[Array], axis: int) -> Value:
     first = next((array for array in arrays if array.rank == rank), arrays[0])
     least = max(array.depth for array in arrays)
     for array in arrays:
-        call.prove(array, least=least, exact=rank)
+        call.interpreter.prove(array, least=least, exact=rank)
     if axis >= 0 and rank is None:
         call.behind(replace(first, least=least), axis)
         tail = [shapes.agreed([one.axis(i) for one in arrays]) for i in range(axis + 1 - least, 0)]
@@ -158,7 +158,7 @@ def _pad(call: LibraryCall) -> Value:
     if array.rank is not None and array.rank != len(pairs):
         return Array()  # one pair for all axes, or an error
     if len(pairs) > 1:
-        call.prove(array, exact=len(pairs))
+        call.interpreter.prove(array, exact=len(pairs))
     sizes = array.known(len(pairs))
     padded = [_padded(size, pair) for size, pair in zip(sizes, pairs, strict=True)]
     return Array(tuple(padded), len(pairs) if len(pairs) > 1 else array.rank)

@@ -72,7 +72,9 @@ def _output(call: LibraryCall) -> Value:
         return Unknown(f"{call.symbol} of unknown values")
     left, right = sides
     dots = ["..."] in left
-    call.prove(array, least=len(left) - 1 if dots else 0, exact=None if dots else len(left))
+    call.interpreter.prove(
+        array, least=len(left) - 1 if dots else 0, exact=None if dots else len(left)
+    )
     known = _sizes(call, array, left)
     places = {name: index for index, axis in enumerate(left) for name in axis}
     tail: list[Dim] = []

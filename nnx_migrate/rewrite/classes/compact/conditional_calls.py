@@ -26,8 +26,8 @@ RULE = "compact"
 def guards_of(
     method: ast.FunctionDef,
     items: Mapping[int, Item],
-    wrappers: Collection[int] = (),
-    changed: AbstractSet[str] = frozenset(),
+    wrappers: Collection[int],
+    changed: AbstractSet[str],
 ) -> dict[int, Guard]:
     """The conditions under which named submodules are called, by id of what builds them.
 

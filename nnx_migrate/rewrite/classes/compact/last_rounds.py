@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.walking import each, walk
 
 
@@ -39,7 +38,6 @@ def _unread_in_loops(method: ast.FunctionDef) -> Iterator[ast.Call]:
         for node in inside:
             match node:
                 case ast.Assign(targets=targets, value=ast.Call() as built) if all(
-                    isinstance(one, ast.Name) for one in targets
+                    isinstance(one, ast.Name) and one.id not in read for one in targets
                 ):
-                    if not {name for one in targets for name in target_names(one)} & read:
-                        yield built
+                    yield built

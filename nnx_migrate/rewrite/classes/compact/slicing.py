@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     Loop,
     Step,
     Unclear,
+    binds,
     builds,
 )
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, value_of
@@ -58,9 +59,8 @@ class Slicer:
     updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id
     changed: Mapping[str, ast.AST] = field(default_factory=dict)  # locals, by what changes them
     effects: Effects = field(default_factory=dict)  # locals, by what may change them as well
-    closures: Mapping[str, frozenset[str]] = field(
-        default_factory=dict
-    )  # what local functions read
+    # What local functions read when they are called, by their names.
+    closures: Mapping[str, frozenset[str]] = field(default_factory=dict)
     read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
     around: list[Live] = field(default_factory=list, init=False)  # of each loop, innermost last
 
@@ -81,14 +81,19 @@ class Slicer:
             self.entered = set(self.shapes.parameters & live.keys())
         for name in sorted(self.read & self.changed.keys()):
             raise _changes(self.changed[name], name)
-        inside = {id(node) for one in _binds(kept) for node in walk(one.node)}
-        for name in sorted(self.read & self.effects.keys()):
-            for place in self.effects[name]:
-                if id(place) not in inside:
-                    raise _changes(place, name)
+        self._check_effects(kept)
         for name in sorted((self.parameters - self.entered) & live.keys()):
             raise _depends(live[name], name)
         return kept
+
+    def _check_effects(self, kept: Sequence[Step]) -> None:
+        """What changes in silence has to change in a statement that ``__init__`` has as well."""
+        changed = sorted(self.read & self.effects.keys())
+        inside = {id(node) for one in binds(kept) for node in walk(one.node)} if changed else ()
+        for name in changed:
+            for place in self.effects[name]:
+                if id(place) not in inside:
+                    raise _changes(place, name)
 
     def _block(self, steps: Sequence[Step], live: Live, *, later: bool) -> tuple[Step, ...]:
         kept: list[Step] = []
@@ -271,17 +276,6 @@ class Slicer:
         for one in (step.iterable, *step.conditions):
             self._decide(step, one, why, live)
         return [replace(step, body=body)]
-
-
-def _binds(steps: Sequence[Step]) -> Iterator[Bind]:
-    for step in steps:
-        match step:
-            case Bind():
-                yield step
-            case Branch(body=body, orelse=orelse):
-                yield from _binds((*body, *orelse))
-            case Loop(body=body):
-                yield from _binds(body)
 
 
 def _bound_by(target: ast.expr) -> frozenset[str]:

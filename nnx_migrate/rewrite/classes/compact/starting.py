@@ -19,12 +19,10 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable, self_
 from nnx_migrate.rewrite.classes.reading.flow import (
     Bind,
     Branch,
-    Build,
     Exit,
-    Leave,
     Loop,
     Step,
-    Unclear,
+    binds,
 )
 from nnx_migrate.rewrite.classes.reading.taint import (
     Replaced,
@@ -76,7 +74,7 @@ def check_updates(kept: Sequence[Step], items: Mapping[int, Item], replaced: Rep
     """
     updates: set[int] = set()
     held: set[str] = set()
-    for node in (one.node for one in _binds(kept)):
+    for node in (one.node for one in binds(kept)):
         if isinstance(node, ast.Assign) and is_variable(node.value, items):
             held |= {*target_names(node)}
         for owner in _updated(node):
@@ -115,7 +113,7 @@ def _unrepeatable(
     marks = {key: frozenset({_STATE}) for key, one in items.items() if one.kind in changing}
     reads = {**replaced, **marks}
     taint = taint_of(kept, (_STATE,), reads)
-    for step in _binds(kept):
+    for step in binds(kept):
         if id(step.node) not in updates:
             continue
         before = taint.before[id(step)]
@@ -172,23 +170,10 @@ def _needs_only_arrays(
     """
     if any(items[key].kind is ItemKind.SITE for key in values if key in items):
         return False
-    known = {id(one.node) for one in _binds(before)}
-    added = [one.node for one in _binds(kept) if id(one.node) not in known]
+    known = {id(one.node) for one in binds(before)}
+    added = [one.node for one in binds(kept) if id(one.node) not in known]
     calls = (one for node in added for one in walk(node) if self_call(one, "self"))
     return all(id(one) in items for one in calls)
-
-
-def _binds(steps: Iterable[Step]) -> Iterator[Bind]:
-    for step in steps:
-        match step:
-            case Bind():
-                yield step
-            case Branch(body=body, orelse=orelse):
-                yield from _binds((*body, *orelse))
-            case Loop(body=body):
-                yield from _binds(body)
-            case Build() | Exit() | Leave() | Unclear():
-                continue
 
 
 def spent_keys(

@@ -11,7 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from nnx_migrate.rewrite.classes.reading.changes import changed_names, hidden_changes, holders
+from nnx_migrate.rewrite.classes.reading.changes import (
+    changed_names,
+    given_to,
+    hidden_changes,
+    holders,
+)
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
 from nnx_migrate.source.bindings import bound_names, paired, target_names
 from nnx_migrate.source.names import FunctionNode, parameter_names
@@ -104,9 +109,6 @@ def _changed_arguments(project: Project, scope: Scope, call: ast.Call) -> Iterat
     if function is None:
         return
     changed = changed_names(function)
-    names = parameter_names(function)
-    given = [*zip(names, call.args, strict=False)]
-    given += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
-    for name, value in given:
+    for name, value in given_to(parameter_names(function), call):
         if name in changed:
             yield from holders(value, whole=False)

@@ -42,6 +42,12 @@ def changed_by_call(call: ast.Call) -> Iterator[str]:
             yield from holders(value, whole=False)
 
 
+def given_to(names: Iterable[str], call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """What a call gives for parameters, as far as it says so: by place or by name."""
+    yield from zip(names, call.args, strict=False)
+    yield from ((one.arg, one.value) for one in call.keywords if one.arg is not None)
+
+
 def holders(value: ast.expr, *, whole: bool) -> Iterator[str]:
     """Locals that ``value`` may be, or, unless ``whole``, may be a part of."""
     match value:

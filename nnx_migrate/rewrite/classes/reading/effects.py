@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from nnx_migrate.rewrite.classes.reading.changes import CHANGING, changed_names, holders
+from nnx_migrate.rewrite.classes.reading.changes import CHANGING, changed_names, given_to, holders
 from nnx_migrate.rewrite.classes.reading.objects import changing_method, plain_class
 from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
+from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -166,9 +167,7 @@ class _Reading:
         for one in each(function, ast.Call):
             changed |= {*self._changed_arguments(one, (*inside, function))}
         names = [one for one in parameter_names(function) if one != "self"]
-        pairs = [*zip(names, call.args, strict=False)]
-        pairs += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
-        for name, value in pairs:
+        for name, value in given_to(names, call):
             if name in changed:
                 yield from holders(value, whole=False)
 
@@ -177,15 +176,10 @@ class _Reading:
         match callee:
             case ast.Name(id=name) if name in self._functions:
                 return self._functions[name]
-            case ast.Attribute(attr=attr) if self._is_method(callee):
+            case ast.Attribute(value=owner, attr=attr) if is_name(owner, "self"):
                 found = self.cls.find(attr)
                 return found[1] if found is not None else None
         return self.project.function(self.project.resolve(callee, self.scope))
-
-    def _is_method(self, callee: ast.expr) -> bool:
-        return isinstance(callee, ast.Attribute) and (
-            isinstance(callee.value, ast.Name) and callee.value.id == "self"
-        )
 
     def _may_change_all(self, callee: ast.expr) -> bool:
         """Whether a function is another package's that may change what it is given, or ``list.append``."""

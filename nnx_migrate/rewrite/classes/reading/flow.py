@@ -7,7 +7,7 @@ The steps follow Python's evaluation order. A later pass (:mod:`slicing`) keeps 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.items import Item
@@ -265,3 +265,15 @@ def builds(steps: Iterable[Step]) -> list[Item]:
             case Loop(body=body):
                 found += builds(body)
     return found
+
+
+def binds(steps: Iterable[Step]) -> Iterator[Bind]:
+    """Every binding in ``steps``, in order."""
+    for step in steps:
+        match step:
+            case Bind():
+                yield step
+            case Branch(body=body, orelse=orelse):
+                yield from binds((*body, *orelse))
+            case Loop(body=body):
+                yield from binds(body)

@@ -6,6 +6,7 @@ import ast
 
 from nnx_migrate.rewrite.classes.reading.changes import CHANGING
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import root_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -33,15 +34,9 @@ def _is_change(node: ast.AST) -> bool:
         case (
             ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del())
         ):
-            return _is_part_of_self(node.value)
+            return root_name(node.value) == "self"
         case ast.Call(func=ast.Attribute(value=ast.Attribute() as holder, attr=name)):
-            return name in CHANGING and _is_part_of_self(holder)
+            return name in CHANGING and root_name(holder) == "self"
         case ast.Call(func=ast.Name(id="next"), args=[ast.Attribute() as holder, *_]):
-            return _is_part_of_self(holder)
+            return root_name(holder) == "self"
     return False
-
-
-def _is_part_of_self(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Name) and node.id == "self"

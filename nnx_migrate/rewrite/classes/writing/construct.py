@@ -138,7 +138,7 @@ class Builder:
                     self.rngs,
                     lambda node: self.project.resolve(node, self.scope),
                     calls=self._calls(site),
-                    mixes_dtypes=may_mix_dtypes(self.project),
+                    mixes_dtypes=lambda: may_mix_dtypes(self.project),
                 )
             )
             return self._taken(found, site)

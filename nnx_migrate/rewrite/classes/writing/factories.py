@@ -100,7 +100,7 @@ def _layer(
                 given,
                 RNGS,
                 lambda node: project.resolve(node, scope),
-                mixes_dtypes=may_mix_dtypes(project),
+                mixes_dtypes=lambda: may_mix_dtypes(project),
             )
         )
 
