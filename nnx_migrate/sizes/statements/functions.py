@@ -88,14 +88,21 @@ def run_function(
     if not own:
         frame.env.pop("__own__")
     frame.depth = len(interpreter.conditions)
-    _bind(interpreter, function, frame, args, kwargs)
+    defaults = _bind(interpreter, function, frame, args, kwargs)
     with _entered(interpreter, function, frame):
-        if isinstance(node, ast.Lambda):
-            return interpreter.evaluate(node.body, frame)
-        flow = interpreter.run(node.body, frame)
-        if flow is None:
-            frame.returns.append((None, NONE))
-        return _returned(frame)
+        result = _run_body(interpreter, node, frame)
+    if any(one is old for one in defaults for old in frame.changed):
+        return Unknown("a default that calls change")  # ``def width(seen=[2]): seen.append(...)``
+    return result
+
+
+def _run_body(interpreter: Interpreter, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> Value:
+    if isinstance(node, ast.Lambda):
+        return interpreter.evaluate(node.body, frame)
+    flow = interpreter.run(node.body, frame)
+    if flow is None:
+        frame.returns.append((None, NONE))
+    return _returned(frame)
 
 
 @contextmanager
@@ -161,7 +168,8 @@ def _bind(
     frame: Frame,
     args: tuple[Value, ...],
     kwargs: dict[str, Value],
-) -> None:
+) -> list[Value]:
+    """Bind parameters to what they are given; the defaults of those that are given nothing."""
     spec = function.node.args
     positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
     given = by_position(positional, args)
@@ -170,10 +178,12 @@ def _bind(
         if name in rest:
             given[name] = rest.pop(name)
     outside = Frame(function.scope, dict(function.env), frame.instance, function.defined_in)
+    defaults = []
     for name, default in defaults_of(spec).items():
         if name not in given:
             perhaps = rest.get(SPREAD)  # it is the default, or given by a name that nobody knows
             given[name] = perhaps or interpreter.evaluate(default, outside)
+            defaults.append(given[name])
     names = [*positional, *(one.arg for one in spec.kwonlyargs)]
     frame.env.update({name: given.get(name, Unknown("argument not given")) for name in names})
     if spec.vararg:
@@ -181,3 +191,4 @@ def _bind(
         frame.env[spec.vararg.arg] = STARRED if STARRED in left else Sequence(left)
     if spec.kwarg:
         frame.env[spec.kwarg.arg] = Record(rest)
+    return defaults

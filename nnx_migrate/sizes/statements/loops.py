@@ -40,6 +40,8 @@ from nnx_migrate.source.walking import each, walk
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
+_MOST_ROUNDS = 16  # of a ``while`` loop, before what still changes is unknown
+
 
 def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | None:
     """Run a ``for`` loop; what ended the block early, or None."""
@@ -78,17 +80,28 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
 
 
 def run_while(interpreter: Interpreter, statement: ast.While, frame: Frame) -> None:
-    """Run a ``while`` loop: afterwards holds what any number of rounds leaves as it was."""
-    interpreter.evaluate(statement.test, frame)
-    jumps, frame.jumps = frame.jumps, []
-    for _ in range(2):  # the second round starts from what the first one left
-        start = dict(frame.env)
+    """Run a ``while`` loop: afterwards holds what any number of rounds leaves as it was.
+
+    Rounds run until what holds at the start of one holds at its end, too: ``a = b; b = c; c += 1``
+    takes three to change ``a``.
+    """
+    jumps = frame.jumps
+    for _ in range(_MOST_ROUNDS):
+        interpreter.evaluate(statement.test, frame)
+        start, frame.jumps = dict(frame.env), []
         with interpreter.under(None):
             interpreter.run(statement.body, frame)
+        kept = dict(start)
         for end in (dict(frame.env), *frame.jumps):
-            for name, old in start.items():
-                start[name] = widened(old, end.get(name, old), name, statement.lineno)
-        frame.env = {**frame.env, **start}
+            for name, old in kept.items():
+                kept[name] = widened(old, end.get(name, old), name, statement.lineno)
+        changed = [name for name, old in start.items() if kept[name] != old]
+        is_settled = not changed and frame.env.keys() <= start.keys()
+        frame.env = {**frame.env, **kept}
+        if is_settled:
+            break
+    else:
+        frame.env |= {name: Unknown("a loop changes it") for name in changed}
     frame.jumps = jumps
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import IMPORTS
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
+from nnx_migrate.rewrite.classes.checks.scope_names import is_nameless
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE
 from nnx_migrate.sizes.result import SCOPE_NAME
@@ -40,6 +41,14 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
             cls.node,
             f"a size in the converted __init__ needs {early!r} before it is known",
             "build the submodule where its input is known, or give the size as a field",
+            "sizes",
+        )
+    if any(is_nameless(one.body) for one in functions):
+        raise Refused(
+            cls.node,
+            "a size that differs from submodule to submodule is needed where the name of"
+            " the submodule is not known",
+            "give the submodule a name= or its sizes as fields",
             "sizes",
         )
     _check_own(cls, function)
@@ -100,14 +109,6 @@ def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> 
     for node in walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found = node.id in known or cls.scope.lookup(node.id) is not None
-            if not found and node.id == SCOPE_NAME:
-                raise Refused(
-                    cls.node,
-                    "a size that differs from submodule to submodule is needed where the name of"
-                    " the submodule is not known",
-                    "give the submodule a name= or its sizes as fields",
-                    "sizes",
-                )
             if not found and node.id not in starred:  # what a star imports, the class read before
                 raise Refused(
                     cls.node,

@@ -47,6 +47,7 @@ class Shapes:
       items: ids of the calls that build something.
       whole: ids of those that ``__init__`` may use: no call has to complete them.
       held: local names that hold such a submodule.
+      incomplete: local names that hold another.
       flags: names that hold a flag of the call, which may be True or False.
 
     Attributes:
@@ -61,6 +62,7 @@ class Shapes:
     items: frozenset[int]
     whole: frozenset[int] = frozenset()
     held: frozenset[str] = frozenset()
+    incomplete: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     nodes: dict[int, ast.expr] = field(default_factory=dict)
     read: dict[int, tuple[ast.AST, str]] = field(default_factory=dict)
@@ -170,6 +172,8 @@ class Shapes:
                 case ast.Subscript(slice=index) if free_names(index) & tainted:
                     return False
                 case ast.Call(func=ast.Name(id=name)) if name in tainted:
+                    return False
+                case ast.Call(func=function) if root_name(function) in self.incomplete:
                     return False
                 case ast.Call(func=ast.Name(id="max" | "min" | "sorted"), keywords=[_, *_]) if (
                     free_names(one) & tainted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.edit.statements import GONE
@@ -139,6 +139,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.whole = _whole(items, moves, _widths(method.sizes), method.context)
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
+    shapes.incomplete = _holders(method.method, items.keys() - shapes.whole)
     counting = built
     if method.counted:
         counting = with_aliases(flow_of(body, {**items, **method.counted}), method.method)
@@ -233,17 +234,9 @@ def _names_in(text: str) -> frozenset[str]:
 
 
 def _widths(sizes: ClassSizes) -> frozenset[str]:
-    """Arguments that are dicts of submodules' widths: calls of the whole module measure them."""
-    every = sizes.new_arguments
-    return frozenset(one.name for one in every if one.each is not None and one.axis is not None)
-
-
-def _is_item(text: str, dicts: frozenset[str]) -> bool:
-    """Whether a size is an item of such a dict: ``in_features_of[scope_name]``."""
-    return any(
-        isinstance(node.value, ast.Name) and node.value.id in dicts
-        for node in each(ast.parse(text, mode="eval"), ast.Subscript)
-    )
+    """Arguments that are submodules' widths: calls of the whole module measure them."""
+    measured = (one for one in sizes.new_arguments if one.each or one.submodule)
+    return frozenset(one.name for one in measured if one.axis is not None)
 
 
 def _whole(
@@ -257,7 +250,7 @@ def _whole(
     for key, item in items.items():
         parts = {id(one) for one in walk(item.call)}
         texts = item.site.sizes.values() if item.site is not None and widths else ()
-        if parts & moves.values or any(_is_item(one, widths) for one in texts):
+        if parts & moves.values or any(widths & _names_in(one) for one in texts):
             completed.add(key)
         if item.site is not None and context.is_lazy_inside(item.site.symbol):
             completed.add(key)
@@ -270,7 +263,7 @@ def _whole(
     )
 
 
-def _holders(method: ast.FunctionDef, items: frozenset[int]) -> frozenset[str]:
+def _holders(method: ast.FunctionDef, items: Collection[int]) -> frozenset[str]:
     """Local names that may hold what an item built, or a container with it."""
     pairs = [*bindings_below(method)]
     found = frozenset[str]()
@@ -286,7 +279,7 @@ def _holders(method: ast.FunctionDef, items: frozenset[int]) -> frozenset[str]:
         found = wider
 
 
-def _holds(value: ast.AST, items: frozenset[int], names: frozenset[str]) -> bool:
+def _holds(value: ast.AST, items: Collection[int], names: frozenset[str]) -> bool:
     if id(value) in items or (isinstance(value, ast.Name) and value.id in names):
         return True
     return any(_holds(one, items, names) for one in held_parts(value))

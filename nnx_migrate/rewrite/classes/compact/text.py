@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.survey import Survey
+from nnx_migrate.rewrite.classes.compact.walrus import bound_before, check_read
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import index_edits
@@ -61,7 +62,8 @@ class InitText:
                 method.method, "the module is not called 'self'", "rename it to self", RULE
             )
         temporaries = self._temporaries()
-        edits = self._edits(temporaries)
+        check_read(method.method, survey.items.values())
+        edits = {**self._edits(temporaries), **bound_before(kept)}
         if survey.shapes.abstract or draws or self._measures(kept):
             method.remarks.imports.add("nnm")
         emitter = Emitter(

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from nnx_migrate.rewrite.classes.reading.changes import CHANGING, changed_names, given_to, holders
 from nnx_migrate.rewrite.classes.reading.objects import changing_method, plain_class
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
@@ -122,11 +123,19 @@ class _Reading:
                 return True
             case ast.Call(func=function):
                 return (self.project.resolve(function, self.scope) or "").startswith("numpy.")
-            case ast.BinOp(left=left, right=right):
-                return self._is_made(left) or self._is_made(right)
+            case (
+                ast.BinOp(left=one, right=other)
+                | ast.IfExp(body=one, orelse=other)
+                | ast.BoolOp(values=[one, other])
+            ):
+                return self._is_made(one) or self._is_made(other)
+            case ast.Subscript(slice=ast.Slice()):
+                return True
         return isinstance(value, _DISPLAYS)
 
     def _makes_state(self, value: ast.AST) -> bool:
+        if isinstance(value, ast.FunctionDef | ast.Lambda):
+            return not defaults_of(value.args).keys().isdisjoint(self._changed_in(value))
         if not isinstance(value, ast.Call):
             return False
         cls = plain_class(self.project, self.scope, value)
@@ -149,10 +158,12 @@ class _Reading:
                 if not (isinstance(function, ast.Attribute) and function.attr in _READING):
                     for name in self.objects & {*holders(owner, whole=True)}:
                         yield from {name, *self._held.get(name, ())}
+            case ast.Name(id=name, ctx=ast.Load()) if name in self.objects & self._functions.keys():
+                yield name  # ``map(width, ws)``, where ``def width(n, seen=[]): ...``
             case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if (
                 attr in CHANGING and id(node) not in self._called
             ):
-                yield from self.made & {*holders(value, whole=False)}
+                yield from holders(value, whole=False)
 
     def _changed_arguments(self, call: ast.Call, inside: tuple[_Function, ...]) -> Iterator[str]:
         """Names that a call may change what it is given of."""
@@ -163,13 +174,19 @@ class _Reading:
             return
         if function in inside:
             return
-        changed = {*changed_names(function)}
-        for one in each(function, ast.Call):
-            changed |= {*self._changed_arguments(one, (*inside, function))}
+        changed = self._changed_in(function, inside)
         names = [one for one in parameter_names(function) if one != "self"]
         for name, value in given_to(names, call):
             if name in changed:
                 yield from holders(value, whole=False)
+
+    def _changed_in(
+        self, function: _Function, inside: tuple[_Function, ...] = ()
+    ) -> frozenset[str]:
+        """Names whose objects a function changes, itself or by what it calls."""
+        calls = each(function, ast.Call)
+        called = (self._changed_arguments(one, (*inside, function)) for one in calls)
+        return changed_names(function).union(*called)
 
     def _function(self, callee: ast.expr) -> _Function | None:
         """The function of the method, the class or the project that a call runs."""

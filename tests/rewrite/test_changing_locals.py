@@ -1,0 +1,115 @@
+"""Locals of plain Python that change on the way decide about the same layers in ``__init__``."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.rewrite.running import lazy, net_alike
+
+HEAD = """\
+import copy
+import functools
+from typing import Any, Sequence
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+WIDTHS = [3, 4]
+
+
+class Pair(nn.Module):
+    widths: Sequence[int]
+
+    @nn.compact
+    def __call__(self, x):
+        for width in self.widths:
+            x = nn.Dense(width)(x)
+        return x
+
+
+class Net(nn.Module):
+    n: int = 2
+
+"""
+COMPACT = "    @nn.compact\n    def __call__(self, x):\n"
+WHILE = [
+    "n = x.shape[-1]\nwhile n < 6:\n    n += 2\nreturn nn.Dense(n)(x)",
+    "k = self.n\nwhile k < 6:\n    k += 3\n    if k == 5:\n        break\nreturn nn.Dense(k)(x)",
+    # The third round is the first that has another ``a``.
+    "a = b = c = self.n\nws = []\nwhile len(ws) < 5:\n    ws.append(a)\n    a = b\n    b = c\n    c += 1\nfor w in ws:\n    x = nn.Dense(w)(x)\nreturn x",
+]
+REMEMBERING = [
+    "def width(seen=[2]):\n    seen.append(len(seen) + 4)\n    return seen[-1]\nn = width()\nx = nn.Dense(width())(x)\nreturn x * n",
+    "width = lambda seen=[5, 4]: seen.pop()\nn = width()\nx = nn.Dense(width())(x)\nreturn x * n",
+    "def width(n, seen=[]):\n    seen.append(n)\n    return len(seen) + 2\nlist(map(width, (1, 2)))\nreturn nn.Dense(width(0))(x)",
+    "ws = WIDTHS[:1]\nlist(map(ws.append, (4, 2)))\nreturn Pair(tuple(ws))(x)",
+]
+WALRUS = [
+    "n = self.n\nm = (n := n + 1) + 2\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
+    "n = self.n\nif (n := n + 1) > 2:\n    x = nn.Dense(n)(x)\nreturn nn.Dense(n)(x)",
+]
+READ_AROUND = [
+    "n = self.n\nm = n * 2 + (n := n + 1)\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
+    "n = self.n\nm = (n := n + 1) + (n := n * 2) + n\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
+]
+
+
+def compact(body: str) -> str:
+    return HEAD + COMPACT + textwrap.indent(body, " " * 8)
+
+
+@pytest.mark.parametrize("body", [*WHILE, *WALRUS])
+def test_layers_are_those_after_the_change(body: str) -> None:
+    assert net_alike(compact(body), "jnp.ones((2, 3))")["m.Net"] == "explicit"
+
+
+@pytest.mark.parametrize("body", REMEMBERING)
+def test_calls_that_change_what_a_layer_is_built_with_are_lazy(body: str) -> None:
+    assert "which decides what is built" in lazy(compact(body), "Net")
+    net_alike(compact(body), "jnp.ones((2, 3))")
+
+
+@pytest.mark.parametrize("body", READ_AROUND)
+def test_what_is_bound_between_two_reads_is_lazy(body: str) -> None:
+    assert "is bound on the way" in lazy(compact(body), "Net")
+
+
+def test_what_a_layers_argument_binds_and_the_call_reads_is_lazy() -> None:
+    body = "n = self.n\nx = nn.Dense((n := 4))(x)\nreturn x * n"
+    assert "the call reads 'n'" in lazy(compact(body), "Net")
+
+
+SETUP = """\
+    def setup(self):
+{body}
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.last(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "last", ["nn.Sequential([nn.Dense(w) for w in copy.copy(ws)])", "Pair(ws)"]
+)
+def test_sizes_looked_up_by_name_are_those_of_the_layer(last: str) -> None:
+    body = f"ws = copy.deepcopy(WIDTHS)\nself.layers = [nn.Dense(w) for w in [5, ws[0]]]\nself.last = {last}"
+    source = HEAD + SETUP.format(body=textwrap.indent(body, " " * 8))
+    form = net_alike(source, "jnp.ones((2, 3))")["m.Net"]
+    assert form == ("lazy" if "for" in last else "explicit")
+
+
+MEASURED = [
+    # What a call has to measure runs nowhere before: neither does what it gives have a shape.
+    "for _ in range(2):\n    x = nn.Dense(self.n)(x)\nx = Pair(copy.deepcopy(WIDTHS))(x)\nreturn nn.Dense(x.shape[1])(x)",
+    "layers = []\nfor w in copy.copy(WIDTHS):\n    layers.append(nn.Dense(w))\nfor one in layers:\n    x = one(x)\nreturn nn.Dense(x.shape[1])(x)",
+]
+
+
+@pytest.mark.parametrize("body", MEASURED)
+def test_shapes_behind_what_only_a_call_sizes(body: str) -> None:
+    net_alike(compact(body), "jnp.ones((2, 3))")
