@@ -36,7 +36,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import VARIABLES, instance_attribute
-from nnx_migrate.sizes.lists import READING, extend_each, hold, list_method
+from nnx_migrate.sizes.lists import READING, extend_each, hold, list_method, lose_bound, lose_handed
 from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
 from nnx_migrate.sizes.outside_uses import check_outside
 from nnx_migrate.sizes.records import record_method
@@ -92,6 +92,7 @@ _KEEPS_TYPE = _OF_BOTH | {"at", "value"}
 def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame) -> Value:
     """``base.name``."""
     check_outside(interpreter, base, name, frame)
+    lose_bound(base, name, frame)
     match base:
         case Instance():
             value = instance_attribute(interpreter, base, name, frame)
@@ -223,6 +224,7 @@ def call_method(
         case Sequence() | Repeated() | Extended() | Joined():
             return list_method(base, name, args, node, frame)
         case Static(expr=expr):
+            lose_handed((*args, *kwargs.values()), frame)
             check_maker(interpreter, base, name, node, frame)
             if is_global(interpreter, node, frame):
                 note_unknown(interpreter, base, node, args)
@@ -233,6 +235,7 @@ def call_method(
             target = attribute_of(interpreter, base, name, frame)
             return interpreter.call(target, args, kwargs, node, frame)
         case _:
+            lose_handed((*args, *kwargs.values()), frame)
             check_maker(interpreter, base, name, node, frame)
             note_unknown(interpreter, base, node, args)
             maker = "" if is_plain(name) else ast.unparse(node.func)

@@ -47,6 +47,10 @@ class Frame:
         if old is not None:
             self.forget(old)
 
+    def is_held(self, value: Value) -> bool:
+        """Whether a local is, or contains, an object."""
+        return any(_holds(one, value) for one in self.env.values())
+
     def forget(self, old: Value) -> None:
         """Take what still holds ``old``, which has changed, for unknown."""
         self.changed.append(old)

@@ -12,6 +12,8 @@ from nnx_migrate.abstract.values import (
     Choice,
     Extended,
     Joined,
+    Library,
+    Partial,
     Record,
     Repeated,
     Sequence,
@@ -27,6 +29,14 @@ _MUTABLE = (Sequence, Repeated, Extended, Joined, Record, Choice)
 READING = frozenset({"index", "count", "copy", "get", "keys", "items", "values"}) | {
     f"__{name}__" for name in ("getitem", "len", "iter", "contains", "eq", "add", "mul")
 }
+
+_CHANGING = frozenset(
+    {
+        *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse"),
+        *("update", "setdefault", "popitem"),
+        *(f"__{name}__" for name in ("setitem", "delitem", "iadd", "imul", "ior")),
+    }
+)
 
 
 def list_method(
@@ -88,10 +98,26 @@ def lose(place: ast.expr, frame: Frame) -> None:
             frame.forget(part)
 
 
+def lose_handed(values: Iterable[Value], frame: Frame) -> None:
+    """What a function that nobody reads is given may be changed by it: ``heapq.heappush(widths, 3)``."""
+    for value in values:
+        for part in (value, *_inside(value)):
+            if isinstance(part, _MUTABLE) and frame.is_held(part):
+                frame.forget(part)
+
+
+def lose_bound(base: Value, name: str, frame: Frame) -> None:
+    """A method that is not called where it is read may change its list at any later call: ``push = ws.append``."""
+    if isinstance(base, _MUTABLE) and name in _CHANGING:
+        lose_handed((base,), frame)
+
+
 def _inside(value: Value) -> Iterator[Value]:
     """Everything that a value holds and that can be changed in place."""
     parts: Iterable[Value] = ()
     match value:
+        case Partial(target=Library(), args=args, kwargs=kwargs):
+            parts = (*args, *kwargs.values())
         case Sequence(items=parts) | Choice(options=parts):
             pass
         case Record(entries=entries):

@@ -48,6 +48,7 @@ from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.interpreter import Interpreter, out_variable
 from nnx_migrate.sizes.library.dispatch import call_library
 from nnx_migrate.sizes.lifts import call_lifted
+from nnx_migrate.sizes.lists import lose_handed
 from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
@@ -146,6 +147,7 @@ class Machine(Interpreter):
             case Choice():
                 return self.call_choice(target, args, kwargs, node, frame)
             case _:
+                lose_handed((*args, *kwargs.values()), frame)
                 return self.call_unknown(target, args, node, frame)
 
     def call_choice(
@@ -167,6 +169,7 @@ class Machine(Interpreter):
         check_mixed(self, target.options, node)
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
         if not known:
+            lose_handed((*args, *kwargs.values()), frame)
             return self.call_unknown(target.options[0], args, node, frame)
         results = each(self, target, known, lambda one: self._call(one, args, kwargs, node, frame))
         return join_all(target.test, results)

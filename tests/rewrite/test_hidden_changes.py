@@ -6,10 +6,13 @@ import textwrap
 
 import pytest
 
+from tests.rewrite.projects import rewrite, texts
 from tests.rewrite.running import net_alike
 
 SOURCE = """\
 import bisect
+import functools
+import operator
 import queue
 import random
 from types import SimpleNamespace
@@ -162,9 +165,34 @@ BODY
         "ws = [3, 7]\nbisect.insort(ws, 2)\nself.first = nn.Dense(ws[0])",
         "ws = [3, 7]\nlist.insert(ws, 0, 2)\nself.first = nn.Dense(ws[0])",
         "ws = dict(a=3)\ndict.update(ws, a=4)\nself.first = nn.Dense(ws['a'])",
+        "ws = [3, 7]\nbisect.insort(a=ws, x=2)\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\nbisect.insort(*(ws, 2))\nself.first = nn.Dense(ws[0])",
+        "ws = dict(w=[3, 7])\nbisect.insort(ws['w'], 2)\nself.first = nn.Dense(ws['w'][0])",
+        "ws = [3, 7]\npair = (ws, 1)\nbisect.insort(pair[0], 2)\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\noperator.setitem(ws, 0, 2)\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7, 9, 11]\nnp.random.seed(2)\nnp.random.shuffle(ws)\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\nfunctools.partial(bisect.insort, ws)(2)\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\nlist(map(functools.partial(bisect.insort, ws), (2, 1)))\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\nlist(map(ws.append, (4, 2)))\nself.first = nn.Dense(ws[-1])",
     ],
 )
 def test_sizes_in_setup_are_those_after_the_change(body: str) -> None:
     head, _, tail = SOURCE.partition("    @nn.compact\n    def __call__(self, x):\nBODY\n")
     setup = SETUP.replace("BODY", textwrap.indent(body, " " * 8))
     assert net_alike(f"{head}{setup}{tail}", "jnp.ones((2, 4))")["m.Net"] == "explicit"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "ws = [3, 7]\nother = sorted(ws)\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\nother = functools.reduce(operator.mul, ws)\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\nother = int(np.prod(ws))\nself.first = nn.Dense(ws[0])",
+        "ws = [3, 7]\nother = ws.index(3)\nself.first = nn.Dense(ws[0])",
+    ],
+)
+def test_functions_that_only_read_a_list_leave_its_sizes_known(body: str) -> None:
+    head, _, tail = SOURCE.partition("    @nn.compact\n    def __call__(self, x):\nBODY\n")
+    setup = SETUP.replace("BODY", textwrap.indent(body, " " * 8))
+    files = {"m.py": f"{head}{setup}{tail}"}
+    assert "self.second = nnx.Linear(3, 5" in texts(rewrite(files), files)["m.py"]

@@ -7,17 +7,9 @@ from collections.abc import Callable
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import (
-    Extended,
-    Joined,
-    Record,
-    Repeated,
-    Sequence,
-    Static,
-    Unknown,
-    Value,
-)
+from nnx_migrate.abstract.values import Partial, Static, Unknown, Value
 from nnx_migrate.sizes.library_call import LibraryCall
+from nnx_migrate.sizes.lists import lose_handed
 from nnx_migrate.sizes.statics import static_of
 
 
@@ -25,8 +17,11 @@ def unmodelled(call: LibraryCall) -> Value:
     """Nothing is known of what the call returns."""
     package, _, name = call.symbol.rpartition(".")
     root = package.partition(".")[0]
-    if root not in _NO_MODULES or package.startswith("builtins."):
-        _change_arguments(call)
+    handed = (*call.args, *call.kwargs.values())
+    if root in _NO_MODULES and not call.symbol.startswith(_CHANGES):
+        # What they call may: ``map(partial(heapq.heappush, widths), (2, 1))``.
+        handed = tuple(one for one in handed if isinstance(one, Partial))
+    lose_handed(handed, call.frame)
     is_own = call.interpreter.project.split(call.symbol)[0] is not None  # ``REGISTRY.build``
     may_be_module = is_own or (name[:1].isupper() and root not in _NO_MODULES)
     if is_own:
@@ -35,14 +30,14 @@ def unmodelled(call: LibraryCall) -> Value:
     return Unknown(f"{call.symbol} is not modelled", made_by=made_by, is_foreign=not is_own)
 
 
-def _change_arguments(call: LibraryCall) -> None:
-    """What nobody reads may change what it is given: ``heapq.heappush(widths, 3)``."""
-    for node in call.node.args:
-        if isinstance(node, ast.Name) and isinstance(call.frame.env.get(node.id), _CHANGEABLE):
-            call.frame.change(node.id, Unknown(f"{node.id} after {call.symbol}"))
+# Of packages whose other functions change nothing that they are given.
+_CHANGES = (
+    *("builtins.list.", "builtins.dict.", "builtins.set."),  # ``list.append(widths, 3)``
+    "numpy.random.",
+    *(f"operator.{name}" for name in ("setitem", "delitem", "iadd", "iconcat", "imul", "ior")),
+)
 
 
-_CHANGEABLE = (Record, Sequence, Repeated, Extended, Joined)
 # Packages of whose classes none is a Linen module: ``tfb.Shift(mean)(tfb.Scale(scale))``.
 _NO_MODULES = frozenset(
     (
@@ -59,7 +54,8 @@ _IMPURE = (
         f"builtins.{name}"
         for name in ("iter", "next", "map", "filter", "open", "input", "id", "object")
     ),
-    *("random.", "numpy.random.", "time.", "secrets.", "uuid.", "itertools.", "tempfile."),
+    *_CHANGES,
+    *("random.", "time.", "secrets.", "uuid.", "itertools.", "tempfile."),
 )
 
 
