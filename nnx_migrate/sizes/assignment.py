@@ -78,7 +78,9 @@ def _set_item(name: str, key: Value, value: Value, frame: Frame) -> None:
             frame.change(name, Sequence(tuple(changed), is_list=True))
         case Record() | Sequence() | Repeated() | Extended() | Joined() | Choice():
             frame.change(name, Unknown("an item that nobody knows is changed"))
-        case Static() | Argument() if isinstance(constant, str):
+        case Argument() if not isinstance(constant, str):
+            pass
+        case Static() | Argument():
             frame.change(name, Unknown("an entry is changed"))
 
 

@@ -36,7 +36,15 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import VARIABLES, instance_attribute
-from nnx_migrate.sizes.lists import READING, extend_each, hold, list_method, lose_bound, lose_handed
+from nnx_migrate.sizes.lists import (
+    READING,
+    extend_each,
+    hold,
+    list_method,
+    lose_bound,
+    lose_handed,
+    lose_spelled,
+)
 from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
 from nnx_migrate.sizes.outside_uses import check_outside
 from nnx_migrate.sizes.records import record_method
@@ -225,6 +233,7 @@ def call_method(
             return list_method(base, name, args, node, frame)
         case Static(expr=expr):
             lose_handed((*args, *kwargs.values()), frame)
+            lose_spelled(name, node, frame)
             check_maker(interpreter, base, name, node, frame)
             if is_global(interpreter, node, frame):
                 note_unknown(interpreter, base, node, args)

@@ -22,7 +22,8 @@ from nnx_migrate.abstract.values import (
     Value,
     join,
 )
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.source.changes import CHANGING, changed_names
 
 _MUTABLE = (Sequence, Repeated, Extended, Joined, Record, Choice)
 # Methods of lists, tuples and dicts that change nothing; any other may.
@@ -30,13 +31,8 @@ READING = frozenset({"index", "count", "copy", "get", "keys", "items", "values"}
     f"__{name}__" for name in ("getitem", "len", "iter", "contains", "eq", "add", "mul")
 }
 
-_CHANGING = frozenset(
-    {
-        *("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse"),
-        *("update", "setdefault", "popitem"),
-        *(f"__{name}__" for name in ("setitem", "delitem", "iadd", "imul", "ior")),
-    }
-)
+# Builtins that give a list or dict of their own: the text of such a value says what it was at first.
+_MAKERS = frozenset({"bytearray", "dict", "list", "set", "sorted"})
 
 
 def list_method(
@@ -92,7 +88,7 @@ def lose(place: ast.expr, frame: Frame) -> None:
     while isinstance(place, ast.Attribute | ast.Subscript):
         place = place.value
     held = frame.env.get(place.id) if isinstance(place, ast.Name) else None
-    if isinstance(place, ast.Name) and isinstance(held, _MUTABLE):
+    if isinstance(place, ast.Name) and isinstance(held, (*_MUTABLE, Static)):
         frame.change(place.id, Unknown("something inside it is changed"))
         for part in _inside(held):
             frame.forget(part)
@@ -102,14 +98,41 @@ def lose_handed(values: Iterable[Value], frame: Frame) -> None:
     """What a function that nobody reads is given may be changed by it: ``heapq.heappush(widths, 3)``."""
     for value in values:
         for part in (value, *_inside(value)):
-            if isinstance(part, _MUTABLE) and frame.is_held(part):
+            if is_changeable(part) and frame.is_held(part):
                 frame.forget(part)
+        if isinstance(value, Function) and value.home is not None:
+            for name in changed_names(value.node) & value.home.env.keys():
+                value.home.change(name, Unknown("a function that is handed on may change it"))
 
 
 def lose_bound(base: Value, name: str, frame: Frame) -> None:
     """A method that is not called where it is read may change its list at any later call: ``push = ws.append``."""
-    if isinstance(base, _MUTABLE) and name in _CHANGING:
+    if name in CHANGING and is_changeable(base):
         lose_handed((base,), frame)
+
+
+def lose_spelled(name: str, node: ast.Call, frame: Frame) -> None:
+    """``ws.pop()`` of a list whose text is known: ``list(self.widths)`` is what it was before."""
+    if name in CHANGING:
+        hold(Unknown(f"a list after {name}"), node, frame)
+
+
+def is_changeable(value: Value) -> bool:
+    """Whether a value is, as far as is known, one that can be changed in place."""
+    return isinstance(value, _MUTABLE) or (isinstance(value, Static) and _is_new(value.expr.node))
+
+
+def _is_new(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _MAKERS
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in {"copy", "deepcopy", "tolist"}
+        case ast.BinOp(left=one, right=other) | ast.IfExp(body=one, orelse=other):
+            return _is_new(one) or _is_new(other)
+    return isinstance(
+        node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+    )
 
 
 def _inside(value: Value) -> Iterator[Value]:

@@ -30,8 +30,22 @@ class Pair(nn.Module):
         return x
 
 
+class Count:
+    def __init__(self, n):
+        self.n = n
+
+    def step(self):
+        self.n += 1
+        return self.n
+
+
+def use(count):
+    return count.step()
+
+
 class Net(nn.Module):
     n: int = 2
+    widths: Sequence[int] = (4, 3)
 
 """
 COMPACT = "    @nn.compact\n    def __call__(self, x):\n"
@@ -46,6 +60,7 @@ REMEMBERING = [
     "width = lambda seen=[5, 4]: seen.pop()\nn = width()\nx = nn.Dense(width())(x)\nreturn x * n",
     "def width(n, seen=[]):\n    seen.append(n)\n    return len(seen) + 2\nlist(map(width, (1, 2)))\nreturn nn.Dense(width(0))(x)",
     "ws = WIDTHS[:1]\nlist(map(ws.append, (4, 2)))\nreturn Pair(tuple(ws))(x)",
+    "count = Count(self.n)\nn = use(count)\nx = nn.Dense(use(count))(x)\nreturn x * n",
 ]
 WALRUS = [
     "n = self.n\nm = (n := n + 1) + 2\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
@@ -91,6 +106,24 @@ SETUP = """\
             x = layer(x)
         return self.last(x)
 """
+CHANGED = [
+    "ws = list(self.widths)\nws[0], ws[-1] = ws[-1], ws[0]",
+    "ws = list(self.widths)\nws[0] = 5",
+    "ws = list(self.widths)\nws.pop()",
+    "ws = sorted(self.widths)\nws.append(7)",
+    "ws = list(self.widths)\nvs = ws\nvs.reverse()",
+    "ws = list(self.widths)\n_ = [ws.append(w) for w in (6, 5)]",
+    "ws = [4, 3]\n_ = [ws.append(w) for w in (6, 5)]",
+    "ws = [4, 3]\nlist(map(lambda w: ws.append(w), (6, 5)))",
+]
+
+
+@pytest.mark.parametrize("body", CHANGED)
+def test_sizes_behind_a_list_are_those_after_its_change(body: str) -> None:
+    body += "\nself.layers = [Pair(tuple(ws))]"
+    body += "\nself.last = nn.Sequential([nn.Dense(ws[-1]), nn.relu, nn.Dense(2)])"
+    source = HEAD + SETUP.format(body=textwrap.indent(body, " " * 8))
+    assert net_alike(source, "jnp.ones((2, 3))")["m.Net"] == "explicit"
 
 
 @pytest.mark.parametrize(
@@ -106,6 +139,7 @@ def test_sizes_looked_up_by_name_are_those_of_the_layer(last: str) -> None:
 MEASURED = [
     # What a call has to measure runs nowhere before: neither does what it gives have a shape.
     "for _ in range(2):\n    x = nn.Dense(self.n)(x)\nx = Pair(copy.deepcopy(WIDTHS))(x)\nreturn nn.Dense(x.shape[1])(x)",
+    "for i, w in enumerate((4, 2)):\n    x = nn.Dense(w, name=f'd_{i}')(x)\nreturn nn.Dense(x.shape[1])(Pair(copy.copy(WIDTHS))(x))",
     "layers = []\nfor w in copy.copy(WIDTHS):\n    layers.append(nn.Dense(w))\nfor one in layers:\n    x = one(x)\nreturn nn.Dense(x.shape[1])(x)",
 ]
 

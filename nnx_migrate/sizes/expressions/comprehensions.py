@@ -26,6 +26,8 @@ from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.walking import each
 
+Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
@@ -76,12 +78,12 @@ def read_comprehension(
         length = None if generator.ifs else loop.rounds
         return Repeated(item, length, node, dict(loop.last))
     finally:
-        frame.env = {**saved, **named}
+        _leave(frame, node, {**saved, **named})
 
 
 def _named(
     interpreter: Interpreter,
-    node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp,
+    node: Comprehension,
     frame: Frame,
 ) -> dict[str, Value]:
     """Names that the rounds of a comprehension bind and leave behind: ``[y := layer(y) for layer in layers]``.
@@ -109,7 +111,16 @@ def read_dict_comprehension(interpreter: Interpreter, node: ast.DictComp, frame:
     try:
         return _entries(interpreter, node, frame)
     finally:
-        frame.env = {**saved, **named}
+        _leave(frame, node, {**saved, **named})
+
+
+def _leave(frame: Frame, node: Comprehension, around: dict[str, Value]) -> None:
+    """After the rounds their variables are gone, and what they changed around them is unknown."""
+    own = {name for one in node.generators for name in target_names(one.target)}
+    inside, frame.env = frame.env, around
+    for name, old in [*around.items()]:
+        if name not in own and inside.get(name) is not old:
+            frame.change(name, Unknown("a comprehension changes it"))
 
 
 def _entries(interpreter: Interpreter, node: ast.DictComp, frame: Frame) -> Value:

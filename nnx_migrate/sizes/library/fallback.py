@@ -8,6 +8,7 @@ from collections.abc import Callable
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Partial, Static, Unknown, Value
+from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.library_call import LibraryCall
 from nnx_migrate.sizes.lists import lose_handed
 from nnx_migrate.sizes.statics import static_of
@@ -20,7 +21,7 @@ def unmodelled(call: LibraryCall) -> Value:
     handed = (*call.args, *call.kwargs.values())
     if root in _NO_MODULES and not call.symbol.startswith(_CHANGES):
         # What they call may: ``map(partial(heapq.heappush, widths), (2, 1))``.
-        handed = tuple(one for one in handed if isinstance(one, Partial))
+        handed = tuple(one for one in handed if isinstance(one, Partial | Function))
     lose_handed(handed, call.frame)
     is_own = call.interpreter.project.split(call.symbol)[0] is not None  # ``REGISTRY.build``
     may_be_module = is_own or (name[:1].isupper() and root not in _NO_MODULES)

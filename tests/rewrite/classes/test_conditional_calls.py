@@ -450,7 +450,7 @@ class Part(nn.Module):
 
     @nn.compact
     def __call__(self, x):
-        layer = nn.Dense(4)
+        layer = nn.Dense(x.shape[-1])
         if x.shape[0] > 1 and self.flag:
             for _ in range(1, self.rounds):
                 x = layer(x)

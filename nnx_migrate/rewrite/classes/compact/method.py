@@ -10,10 +10,10 @@ from nnx_migrate.rewrite.classes.compact.late import parameters_of
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.naming import Count
-from nnx_migrate.rewrite.classes.reading.changes import changed_names
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.source.changes import changed_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk

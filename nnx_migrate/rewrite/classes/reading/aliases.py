@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from nnx_migrate.rewrite.classes.reading.changes import (
+from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
+from nnx_migrate.source.bindings import bound_names, paired, target_names
+from nnx_migrate.source.changes import (
     changed_names,
     given_to,
     hidden_changes,
     holders,
 )
-from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
-from nnx_migrate.source.bindings import bound_names, paired, target_names
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from nnx_migrate.rewrite.classes.reading.changes import CHANGING, changed_names, given_to, holders
 from nnx_migrate.rewrite.classes.reading.objects import changing_method, plain_class
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import bindings_below, target_names
+from nnx_migrate.source.changes import CHANGING, changed_names, given_to, holders
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.other_values import is_name
@@ -41,6 +41,8 @@ _TYPES = frozenset({"bytearray", "deque", "dict", "list", "object", "set"})
 _READING = frozenset(
     {"copy", "count", "empty", "full", "get_state", "getstate", "index", "items", "keys"}
 )
+
+_LOOKING = frozenset({"id", "isinstance", "len", "print", "repr", "str", "type"})
 
 _Function = FunctionNode | ast.Lambda
 
@@ -154,6 +156,9 @@ class _Reading:
         match node:
             case ast.Call(func=function):
                 yield from self.made & {*self._changed_arguments(node, ())}
+                if not self._only_reads(function):  # ``use(counter)``
+                    handed = {name for one in _given(node) for name in holders(one, whole=True)}
+                    yield from self.objects & handed
                 owner = function.value if isinstance(function, ast.Attribute) else function
                 if not (isinstance(function, ast.Attribute) and function.attr in _READING):
                     for name in self.objects & {*holders(owner, whole=True)}:
@@ -198,6 +203,14 @@ class _Reading:
                 return found[1] if found is not None else None
         return self.project.function(self.project.resolve(callee, self.scope))
 
+    def _only_reads(self, callee: ast.expr) -> bool:
+        """Whether a library function calls nothing of what it is given."""
+        symbol = self.project.resolve(callee, self.scope)
+        if symbol is None:
+            is_builtin = isinstance(callee, ast.Name) and self.scope.lookup(callee.id) is None
+            return is_builtin and ast.unparse(callee) in _LOOKING
+        return self._is_foreign(symbol) and _is_pure(symbol)
+
     def _may_change_all(self, callee: ast.expr) -> bool:
         """Whether a function is another package's that may change what it is given, or ``list.append``."""
         match callee:
@@ -214,6 +227,10 @@ def _given(call: ast.Call) -> tuple[ast.expr, ...]:
     return (*call.args, *(one.value for one in call.keywords))
 
 
+def fills(symbol: str) -> bool:
+    """Whether a library function is there to change what it is given: ``numpy.fill_diagonal``."""
+    return symbol in _IMPURE or symbol.startswith(_IMPURE_MODULES)
+
+
 def _is_pure(symbol: str) -> bool:
-    is_impure = symbol in _IMPURE or symbol.startswith(_IMPURE_MODULES)
-    return symbol.partition(".")[0] in _PURE and not is_impure
+    return symbol.partition(".")[0] in _PURE and not fills(symbol)

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.reading.changes import (
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
+from nnx_migrate.source.bindings import bound_names, breaks, jumps, paired, target_names
+from nnx_migrate.source.changes import (
     WHOLE,
     changed_by_call,
     changed_names,
     open_change,
 )
-from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
-from nnx_migrate.source.bindings import bound_names, breaks, jumps, paired, target_names
 from nnx_migrate.source.leaving import returns
 from nnx_migrate.source.walking import each, walk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.classes.reading.changes import CHANGING
+from nnx_migrate.source.changes import CHANGING
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import root_name
 from nnx_migrate.source.project import Project, Scope

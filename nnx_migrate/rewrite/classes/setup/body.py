@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.classes.reading.arrays import Inliner
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.hoisting import Hoisting
+from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
 from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items, listed_params
 from nnx_migrate.rewrite.classes.setup.optional import none_edits
 from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
@@ -196,7 +197,9 @@ class SetupConverter:
         inliner = Inliner(self.method, unknown, reads_of(made))
         known = {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         renderer = renderer_of(self.cls.module, self.common).with_edits(known)
-        ComputedAttributes(self.method, storing, inliner).add(found, renderer, edits, properties)
+        kept = KeptValues(self.project, self.cls, self.method)
+        computed = ComputedAttributes(self.method, storing, inliner, kept)
+        computed.add(found, renderer, edits, properties)
 
     def _attribute(
         self,

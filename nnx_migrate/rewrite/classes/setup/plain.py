@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.reading.arrays import (
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.reading.unread import emptied, unread
 from nnx_migrate.rewrite.classes.setup.changing_objects import check_objects
+from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
@@ -44,8 +45,9 @@ class PlainAttributes:
         """Arrays become properties; lists and dicts are frozen as Linen freezes them.
 
         Raises:
-          Refused: an attribute holds an object that calls change.
+          Refused: an attribute holds what calls change, or what they would find anew.
         """
+        values = KeptValues(self.project, self.cls, self.method)
         renderer = renderer_of(self.cls.module, self.common).with_edits(
             {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         )
@@ -58,11 +60,13 @@ class PlainAttributes:
                 continue
             check_objects(self.project, scope, one.value)
             has_arrays = may_be_array(self.project, scope, one.value, local)
+            if has_arrays:
+                values.check(one)
             if isinstance(one.value, ast.List | ast.Dict | ast.ListComp | ast.DictComp):
                 self._wrapped(one, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
             elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
-                if value is None or not assigned_once(found, one):
+                if value is None or not (assigned_once(found, one) and values.is_steady(one)):
                     is_named = isinstance(one.value, ast.Name)  # it may be a list
                     self._wrapped(one, "nnm.as_field" if is_named else "nnm.constant", edits)
                     continue

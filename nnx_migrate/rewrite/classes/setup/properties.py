@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, stored_name
 from nnx_migrate.rewrite.classes.reading.arrays import Inliner, is_alone, property_value
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.dependence import Dependence
+from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.source.walking import walk
@@ -82,6 +83,7 @@ class ComputedAttributes:
     method: ast.FunctionDef
     storing: Storing
     inliner: Inliner
+    kept: KeptValues
 
     def add(
         self,
@@ -103,7 +105,8 @@ class ComputedAttributes:
             steps = self._steps(found, one)
             if steps and one is not steps[-1]:
                 continue
-            value = self._value(steps, renderer)
+            is_steady = self.kept.is_steady(one, max(len(steps), 1))
+            value = self._value(steps, renderer) if is_steady else None
             if value is None:
                 raise Refused(
                     one.statement,
