@@ -98,6 +98,8 @@ class Conversions:
                 return self._late_fields(name)
             case "makes_late" | "holds_lazy":
                 return self._says(kind, name)
+            case "sizes_of":
+                return self._sizes.get(name)
             case "scope_function":
                 return self._scope_function(name)
         members: AbstractSet[str] = getattr(self._context, kind)
@@ -123,6 +125,7 @@ class Conversions:
             late_fields=asking("late_fields"),
             makes_late=asking("makes_late"),
             holds_lazy=asking("holds_lazy"),
+            sizes_of=asking("sizes_of"),
             scope_function=asking("scope_function"),
         )
 

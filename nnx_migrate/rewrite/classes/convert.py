@@ -82,6 +82,8 @@ from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
 from nnx_migrate.rewrite.classes.setup.tied_weights import tied_layer
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
+from nnx_migrate.rewrite.classes.uses.calls import Methods
+from nnx_migrate.rewrite.classes.uses.makings import makings_of
 from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.variables.presence import asked_in_init
@@ -162,7 +164,10 @@ class _Conversion:
         elsewhere = {id(one.site.call) for one in self.counted.values() if one.site is not None}
         own = {key: one for key, one in self.items.items() if key not in elsewhere}
         check_items(self.cls, own, self.helpers.parameters, compact)
-        check_compact_calls(self.project, self.cls, self.items, compact)
+        self.methods = Methods(self.project, self.cls)
+        self.makings = makings_of(self.project, self.methods, self.cls, self.items, self.context)
+        check_compact_calls(self.cls, self.methods, self.makings)
+        self.counts = counts_before(self.cls, self.sizes, self.items, self.methods, self.makings)
         check_given(self.cls, self.items)
         check_late(self.project, self.items.values(), self.context.makes_late)
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
@@ -381,7 +386,7 @@ class _Conversion:
             common,
             reads.static,
             frozenset(one.name for one in parameters if one.plain) - self.cls.reassigned,
-            counts_before(self.project, self.cls, self.sizes, self.items),
+            self.counts,
             held=reads.held,
             streams=reads.streams,
             counted=self.counted,

@@ -12,6 +12,7 @@ from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.fitting import Unrenderable
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
+from nnx_migrate.sizes.result import ClassSizes
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class ConversionContext:
       late_fields: fields of a converted class that may be set anew for every call.
       makes_late: whether every call of a converted class makes a variable that only it can make.
       holds_lazy: whether a converted class holds lazy submodules, itself or in others.
+      sizes_of: the sizes of a class of the project.
       scope_function: what becomes of a function that builds submodules for its callers.
     """
 
@@ -41,6 +43,7 @@ class ConversionContext:
     late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
     makes_late: Callable[[str], bool] = lambda _: False
     holds_lazy: Callable[[str], bool] = lambda _: False
+    sizes_of: Callable[[str], ClassSizes | None] = lambda _: None
     scope_function: Callable[[str], ConvertedFunction | ClassRefusal | None] = lambda _: None
 
     def is_lazy_value(self, symbol: str | None) -> bool:

@@ -12,7 +12,8 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
-from nnx_migrate.rewrite.classes.uses.calls import base_calls, calls_base
+from nnx_migrate.rewrite.classes.uses.calls import Method, base_calls, calls_base
+from nnx_migrate.rewrite.classes.uses.makings import base_items, making_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
@@ -85,7 +86,8 @@ def inherited_by(
     active = [one for one in builders if not _overridden(project, cls, one, bool(calls))]
     if not active:
         return Inherited(attributes=_attributes(project, cls, context), super_setup=calls)
-    if len(active) != len(builders) or len(parents) > 1:
+    is_part = any(_overrides_part(project, cls, one, bool(calls), context) for one in active)
+    if len(active) != len(builders) or len(parents) > 1 or is_part:
         raise Refused(
             cls.node,
             "it overrides a part of what its bases build, and keeps the rest",
@@ -148,14 +150,34 @@ def _is_builder(project: Project, cls: ClassInfo, name: str, method: ast.Functio
 
 def _overridden(project: Project, cls: ClassInfo, base: ClassInfo, calls_super: bool) -> bool:
     """Whether ``cls`` replaces everything that ``base`` builds."""
-    for name, method in base.methods.items():
-        if _is_builder(project, base, name, method):
-            found = cls.find(name)
-            if found is None or found[0] is base or (name == "setup" and calls_super):
-                return False
-            if any(calls_base(project, one, name, base) for one in (cls, found[0])):
-                return False
-    return True
+    return all(
+        _replaces(project, cls, base, name, calls_super)
+        for name, method in base.methods.items()
+        if _is_builder(project, base, name, method)
+    )
+
+
+def _replaces(
+    project: Project, cls: ClassInfo, base: ClassInfo, name: str, calls_super: bool
+) -> bool:
+    """Whether objects of ``cls`` never run the method ``name`` of ``base``."""
+    found = cls.find(name)
+    if found is None or found[0] is base or (name == "setup" and calls_super):
+        return False
+    return not any(calls_base(project, one, name, base) for one in (cls, found[0]))
+
+
+def _overrides_part(
+    project: Project, cls: ClassInfo, base: ClassInfo, calls_super: bool, context: ConversionContext
+) -> bool:
+    """Whether ``cls`` replaces a method that makes something in the ``__init__`` of ``base``, which it calls."""
+    items = base_items(base, context)
+    return any(
+        _replaces(project, cls, base, name, calls_super)
+        for name, method in base.methods.items()
+        if name == "setup"
+        or (project.is_compact(base, method) and making_of(Method(base, method), items))
+    )
 
 
 def _super_setup(project: Project, cls: ClassInfo) -> tuple[ast.stmt, ...]:

@@ -45,6 +45,7 @@ def _convert(body: str) -> tuple[Project, dict[str, ConvertedClass | ClassRefusa
     context = ConversionContext(
         converted=frozenset(project.linen),
         new_arguments={name: one.new_arguments for name, one in sizes.items()},
+        sizes_of=sizes.get,
     )
     found = {
         name.removeprefix("model."): convert_class(project, cls, sizes[name], context)

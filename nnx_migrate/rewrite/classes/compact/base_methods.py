@@ -1,14 +1,14 @@
-"""A compact method that goes on where its base's compact method ends.
+"""A compact method that goes on where a compact method of a base ends.
 
-Linen numbers the submodules of both in one row, so the automatic names after ``super().__call__(x)``
-start where the base's end: at ``Dense_2``, or at ``Dense_{len(self.hidden_sizes)}`` when the base
+Linen numbers the submodules of both in one row, so the automatic names after ``super().__call__(x)``, or
+``self.encode(x)`` of a base's ``encode``, start where the base's end: at ``Dense_2``, or at ``Dense_{len(self.hidden_sizes)}`` when the base
 builds one for each entry of a field.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
@@ -25,60 +25,75 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     builds,
     flow_of,
 )
-from nnx_migrate.rewrite.classes.uses.calls import base_calls
+from nnx_migrate.rewrite.classes.uses.calls import Method, Methods
+from nnx_migrate.rewrite.classes.uses.makings import Making
 from nnx_migrate.rewrite.classes.writing.construct import is_inline
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "inheritance"
 _MAYBE = (ast.IfExp, ast.BoolOp, ast.Lambda, *COMPREHENSIONS)
 
 
 def counts_before(
-    project: Project, cls: ClassInfo, sizes: ClassSizes, items: Mapping[int, Item]
+    cls: ClassInfo,
+    sizes: ClassSizes,
+    items: Mapping[int, Item],
+    methods: Methods,
+    makings: Sequence[Making],
 ) -> dict[str, Count]:
     """Linen's counters, by class name, where the class' compact method starts to build.
 
     Raises:
-      Refused: it goes on from its base's in a way whose numbers are not known.
+      Refused: it goes on from another one in a way whose numbers are not known, or both make one name.
     """
-    compact = [one for one in cls.methods.values() if project.is_compact(cls, one)]
-    own = [
-        one
-        for one in items.values()
-        if _counts(one) and any(_is_in(one.call, method) for method in compact)
-    ]
-    if not own:
-        return {}
-    for method in cls.methods.values():
-        calls = [*_compact_calls(project, cls, method)]
-        if not calls:
+    for own in makings:
+        others = [one for one in makings if one.method.owner is not cls and own.meets(one)]
+        if own.method.owner is not cls or not others:
             continue
-        inside = [one for one in own if _is_in(one.call, method)]
-        call, base, called = calls[0]
-        if len(calls) > 1 or not inside or not _is_before(method, call, inside):
-            raise Refused(
-                call,
-                f"{method.name} calls the compact {called.name} of {base.name}, and both number"
-                " their submodules",
-                f"call {called.name} of the base once, before anything is built",
-                RULE,
-            )
-        return _counts_of(project, base, called, sizes, method)
+        base, call = others[0].method, _call_of(own.method, others[0].method, methods)
+        inside = [
+            one for one in items.values() if _counts(one) and _is_in(one.call, own.method.node)
+        ]
+        if (
+            len(others) > 1
+            or own.names & others[0].names
+            or call is None
+            or not _is_before(own.method.node, call, inside)
+        ):
+            raise _meeting(own, others[0], call)
+        return _counts_of(base, sizes, own.method.node, methods, makings)
     return {}
 
 
-def _compact_calls(
-    project: Project, cls: ClassInfo, method: ast.FunctionDef
-) -> Iterator[tuple[ast.Call, ClassInfo, ast.FunctionDef]]:
-    """Calls of the bases' compact methods, the base that has each, and the method."""
-    for call, name, named in base_calls(project, cls, method):
-        order = cls.mro[1:] if named is None else named.mro
-        base = next((one for one in order if name in one.methods), None)
-        if base is not None and project.is_compact(base, base.methods[name]):
-            yield call, base, base.methods[name]
+def _meeting(own: Making, other: Making, call: ast.Call | None) -> Refused:
+    method, base = own.method.node, other.method
+    called = f"the compact {base.node.name} of {base.owner.name}"
+    does = "calls" if call is not None else "stands beside"
+    both = (
+        "number their submodules" if own.numbers & other.numbers else "may make what has one name"
+    )
+    return Refused(
+        call or method,
+        f"{method.name} {does} {called}, and both {both}",
+        f"call {base.node.name} of the base once, before anything is built",
+        RULE,
+    )
+
+
+def _call_of(own: Method, base: Method, methods: Methods) -> ast.Call | None:
+    """The only place that names the base's method, where that is a call in the class' own."""
+    mentions = [
+        (id_, one)
+        for id_, found in methods.mentions.items()
+        for one in found
+        if one.method.node is base.node
+    ]
+    if len(mentions) != 1 or mentions[0][0] != id(own.node):
+        return None
+    func = mentions[0][1].node
+    return next((one for one in each(own.node, ast.Call) if one.func is func), None)
 
 
 def _is_in(node: ast.AST, method: ast.FunctionDef) -> bool:
@@ -106,20 +121,21 @@ def _is_certain(node: ast.AST, wanted: ast.AST) -> bool:
 
 
 def _counts_of(
-    project: Project,
-    base: ClassInfo,
-    method: ast.FunctionDef,
+    base: Method,
     sizes: ClassSizes,
     at: ast.FunctionDef,
+    methods: Methods,
+    makings: Sequence[Making],
 ) -> dict[str, Count]:
-    items = {k: one for k, one in find_items(base, sizes).items() if not is_inline(one)}
+    items = {k: one for k, one in find_items(base.owner, sizes).items() if not is_inline(one)}
+    others = [one.method for one in makings if one.numbers and one.method.node is not base.node]
     found: dict[str, Count] | None = None
-    if not any(_compact_calls(project, base, method)):
-        found = _total(flow_of(method.body, items))
+    if not any(methods.runs(base, one) for one in others):
+        found = _total(flow_of(base.node.body, items))
     if found is None:
         raise Refused(
             at,
-            f"how many submodules {base.name} numbers before these is not known",
+            f"how many submodules {base.owner.name} numbers before these is not known",
             "name the submodules, or hold an instance of the base class",
             RULE,
         )

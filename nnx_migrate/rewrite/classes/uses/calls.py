@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import Argument, call
 from nnx_migrate.edit.expressions import Expression
@@ -12,9 +13,13 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "module-api"
+_REPEATS = (
+    *(ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+    *(ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef),
+)
 
 
 def carried_call(name: str, node: ast.Call, *more: Argument) -> Replacement:
@@ -81,3 +86,88 @@ def calls_base(project: Project, cls: ClassInfo, name: str, base: ClassInfo) -> 
         for method in cls.methods.values()
         for _, attr, named in base_calls(project, cls, method)
     )
+
+
+# ---- methods of one object that name each other, over all of its classes
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A method that objects of a class have, and the class that defines it."""
+
+    owner: ClassInfo
+    node: ast.FunctionDef
+
+
+@dataclass(frozen=True, eq=False)
+class Mention:
+    """Where a method names another one: ``self.encode``, ``super().encode``, ``Base.encode``.
+
+    ``times``: how often it may call it there; 2 stands for any number above 1, and for where it is handed on.
+    """
+
+    node: ast.Attribute
+    method: Method
+    times: int
+
+
+class Methods:
+    """The methods that an object of a class has, those that only ``super()`` reaches included."""
+
+    def __init__(self, project: Project, cls: ClassInfo) -> None:
+        """Find them."""
+        self._project = project
+        self._cls = cls
+        self._bases = {one.name: one for one in cls.mro}
+        self.mentions: dict[int, list[Mention]] = {}  # by id of the method that has them
+        self.live: dict[int, Method] = {}
+        self._names = dict.fromkeys(name for one in cls.mro for name in one.methods)
+        todo = [Method(*found) for name in self._names if (found := cls.find(name)) is not None]
+        while todo:
+            one = todo.pop(0)
+            if id(one.node) not in self.live:
+                self.live[id(one.node)] = one
+                self.mentions[id(one.node)] = [*self._mentions_in(one)]
+                todo += [mention.method for mention in self.mentions[id(one.node)]]
+
+    def runs(self, method: Method, wanted: Method, seen: frozenset[int] = frozenset()) -> int:
+        """How often a call of ``method`` may run ``wanted``; 2 stands for any number above."""
+        if method.node is wanted.node:
+            return 1
+        if id(method.node) in seen:
+            return 0
+        inner = seen | {id(method.node)}
+        found = (
+            one.times * self.runs(one.method, wanted, inner)
+            for one in self.mentions[id(method.node)]
+        )
+        return min(2, sum(found))
+
+    def _mentions_in(self, method: Method) -> Iterator[Mention]:
+        receiver = receiver_of(method.node)
+        called = {id(one.func) for one in each(method.node, ast.Call)}
+        todo: list[tuple[ast.AST, int]] = [(one, 1) for one in method.node.body]
+        while todo:
+            node, times = todo.pop()
+            if isinstance(node, ast.Attribute) and node.attr in self._names:
+                found = self._named(node, method, receiver)
+                if found is not None:
+                    yield Mention(node, found, times if id(node) in called else 2)
+            inside = 2 if isinstance(node, _REPEATS) else times
+            todo += [(one, inside) for one in ast.iter_child_nodes(node)]
+
+    def _named(self, node: ast.Attribute, method: Method, receiver: str) -> Method | None:
+        order = self._cls.mro
+        match node.value:
+            case ast.Name(id=name) if name == receiver:
+                pass
+            case ast.Call(func=ast.Name(id="super")):
+                order = order[order.index(method.owner) + 1 :]
+            case ast.Name() | ast.Attribute():
+                scope = method.owner.scope.enter(method.node)
+                named = self._bases.get(self._project.resolve(node.value, scope) or "")
+                order = () if named is None else named.mro
+            case _:
+                return None
+        owner = next((one for one in order if node.attr in one.methods), None)
+        return None if owner is None else Method(owner, owner.methods[node.attr])
