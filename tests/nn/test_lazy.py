@@ -82,6 +82,15 @@ def test_arrays_made_while_tracing_are_data() -> None:
     assert nnm.constant(7) == 7
 
 
+@pytest.mark.parametrize("make", [np.ones, jnp.ones])
+def test_containers_of_arrays_are_data(make: Callable[..., Any]) -> None:
+    owner = Holder()
+    owner.rows = nnm.as_field([make(3), {"a": make(2)}])
+    assert [one.shape for one in jax.tree.leaves(nnx.state(owner))] == [(3,), (2,)]
+    owner.names = nnm.as_field(["a", 1])
+    assert owner.names == ("a", 1)
+
+
 def test_a_lazy_variable_is_made_once() -> None:
     owner = Holder()
     assert not nnm.has_variable(owner, "cache", "key")

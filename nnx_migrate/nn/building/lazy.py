@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from flax.core import FrozenDict
 
@@ -34,8 +35,9 @@ def _frozen(value: dict[Any, Any]) -> Any:
 
 def constant(value: Any) -> Any:
     """A plain attribute of Linen's ``setup``; arrays in it become data, also while tracing."""
-    leaves = jax.tree.leaves(value)
-    return nnx.data(value) if any(isinstance(one, jax.Array) for one in leaves) else value
+    arrays = (jax.Array, np.ndarray)  # nnx.is_data knows no tracers
+    holds_one = any(isinstance(one, arrays) for one in jax.tree.leaves(value))
+    return nnx.data(value) if holds_one else value
 
 
 def as_field(value: Any) -> Any:

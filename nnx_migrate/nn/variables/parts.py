@@ -56,6 +56,7 @@ class Parts:
     paths: tuple[Path, ...]
     variables: tuple[nnx.Variable[Any], ...]  # the module's own
     streams: tuple[Stream, ...]
+    constants: Mapping[Path, Any]  # arrays of plain attributes: closed over, as Linen's are
 
     def values(self) -> Values:
         """The value of every variable that is no random state, by position."""
@@ -83,7 +84,7 @@ class Parts:
         Args:
           metadata: what the metadata of the variable at a position becomes.
         """
-        entries = []
+        entries: list[tuple[Path, Any]] = [*self.constants.items()]
         for index, (path, one) in enumerate(zip(self.paths, self.variables, strict=True)):
             found = one.get_metadata()
             edited = found if metadata is None else metadata(index, found)
@@ -92,7 +93,7 @@ class Parts:
 
     def made(self, copy: Any) -> dict[str, Made]:
         """The variables of a copy that the module does not have, sown ones aside: caches."""
-        known = set(self.paths)
+        known = {*self.paths, *self.constants}
         return {
             "/".join(map(str, path)): Made(path, one)
             for path, one in nnx.to_flat_state(nnx.state(copy))
@@ -109,7 +110,7 @@ class Parts:
           ValueError: the call made a variable that the module does not have.
         """
         after = dict(nnx.to_flat_state(nnx.state(copy)))
-        new = {"/".join(map(str, path)) for path in after.keys() - set(self.paths)}
+        new = {"/".join(map(str, path)) for path in after.keys() - {*self.paths, *self.constants}}
         new -= (made or {}).keys()
         if new:
             raise ValueError(
@@ -140,7 +141,9 @@ class Parts:
 def take_apart(module: Any) -> Parts:
     """Structure and variables of ``module``, or of a tuple of modules and variables."""
     graphdef, state = nnx.split(module)
-    flat = sorted(nnx.to_flat_state(state), key=_linen_order)
+    leaves = list(nnx.to_flat_state(state))
+    flat = sorted((one for one in leaves if _is_variable(one[1])), key=_linen_order)
+    constants = {path: one for path, one in leaves if not _is_variable(one)}
     paths = tuple(path for path, _ in flat)
     # By identity: two streams may share a count, which has one path.
     places = {id(one): index for index, (_, one) in enumerate(flat)}
@@ -150,7 +153,11 @@ def take_apart(module: Any) -> Parts:
             key, count = places.get(id(node.key)), places.get(id(node.count))
             if key is not None and count is not None:
                 streams.append(Stream(_stream_name(module, path, node), node, key, count))
-    return Parts(graphdef, paths, tuple(one for _, one in flat), tuple(streams))
+    return Parts(graphdef, paths, tuple(one for _, one in flat), tuple(streams), constants)
+
+
+def _is_variable(leaf: Any) -> bool:
+    return isinstance(leaf, nnx.Variable)
 
 
 class _Hidden(nnx.Variable[Any]):
