@@ -7,12 +7,11 @@ field) must be read there as it is at run time, not as it is in that class.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.classes import ClassInfo, own_fields
 from nnx_migrate.source.project import Project
 
 
@@ -68,12 +67,5 @@ def _owner(cls: ClassInfo, name: str) -> str | None:
 
 
 def _defined(cls: ClassInfo) -> frozenset[str]:
-    """Methods and unannotated constants of a class body."""
-    constants = (
-        target.id
-        for statement in cls.node.body
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Name)
-    )
-    return frozenset((*cls.methods, *constants))
+    """What a class body gives a value that is no field: methods and constants."""
+    return frozenset(cls.bound.keys() - {one.name for one in own_fields(cls) if cls.linen})

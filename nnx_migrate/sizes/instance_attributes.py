@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Instance, Library, Static, Unknown, Value
 from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.source.constants import class_constants, written_out
+from nnx_migrate.source.walking import each
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
+    from nnx_migrate.source.classes import ClassInfo
 
 
 VARIABLES = Library("<variables>")  # of a module, and every entry of them: never None
@@ -30,21 +33,31 @@ def instance_attribute(
         return instance.attributes[name]
     if name == "variables":
         return VARIABLES
-    found = instance.info.find(name)
-    if found is not None:
-        cls, node = found
-        function = Function(node, cls.scope, {}, instance, cls)
-        decorators = interpreter.project.decorators(cls, node)
-        if any(one.endswith("property") for one in decorators):
+    for cls in instance.info.mro:
+        if name in cls.bound:
+            return _of_class(interpreter, instance, name, cls)
+    return Unknown(f"{instance.info.name} has no attribute {name}")
+
+
+def _of_class(interpreter: Interpreter, instance: Instance, name: str, cls: ClassInfo) -> Value:
+    """What the body of ``cls`` gives a name: a method, a property, a constant."""
+    match cls.bound[name][-1]:
+        case ast.FunctionDef() as node:
+            function = Function(node, cls.scope, {}, instance, cls)
+            decorators = interpreter.project.decorators(cls, node)
+            if not any(one.endswith("property") for one in decorators):
+                return function
             value = interpreter.call_function(function, (), {})
             return as_read(interpreter, instance, name, value)
-        return function
-    for cls in instance.info.mro:
-        for statement in cls.node.body:
-            if isinstance(statement, ast.Assign) and _names(statement) == [name]:
-                value = interpreter.evaluate(statement.value, Frame(cls.scope, {}))
-                return as_read(interpreter, instance, name, value)
-    return Unknown(f"{instance.info.name} has no attribute {name}")
+        case (
+            ast.Assign(targets=[ast.Name()], value=value)
+            | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
+        ):
+            constant = written_out(value, class_constants(cls.node))
+            if all(one.id not in cls.bound for one in each(constant, ast.Name)):
+                found = interpreter.evaluate(constant, Frame(cls.scope, {}))
+                return as_read(interpreter, instance, name, found)
+    return Unknown(f"{name} of the body of {cls.name}")
 
 
 def as_read(
@@ -57,7 +70,3 @@ def as_read(
         return value
     read: ast.expr = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
     return Static(Expr(ast.Call(read, [], []) if called else read))
-
-
-def _names(statement: ast.Assign) -> list[str]:
-    return [one.id for one in statement.targets if isinstance(one, ast.Name)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, repeat
 
+from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.constants import class_constants, written_out
 from nnx_migrate.source.modules import Module, Scope
 from nnx_migrate.source.names import Opaque, table_of
@@ -58,6 +59,16 @@ class ClassInfo:
     def methods(self) -> dict[str, ast.FunctionDef]:
         """Methods of the class body itself (the last definition of a name wins)."""
         return {node.name: node for node in self.node.body if isinstance(node, ast.FunctionDef)}
+
+    @cached_property
+    def bound(self) -> Mapping[str, Sequence[ast.stmt]]:
+        """The statements of the class body that give each of its names a value, in order."""
+        found: dict[str, list[ast.stmt]] = {}
+        for statement in self.node.body:
+            if not isinstance(statement, ast.AnnAssign) or statement.value is not None:
+                for name in dict.fromkeys(bound_names(statement)):
+                    found.setdefault(name, []).append(statement)
+        return found
 
     @cached_property
     def local_names(self) -> frozenset[str]:
