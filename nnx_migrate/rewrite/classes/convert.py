@@ -16,7 +16,10 @@ from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.class_values import ClassValue, class_values
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
-from nnx_migrate.rewrite.classes.checks.class_defaults import check_class_defaults
+from nnx_migrate.rewrite.classes.checks.class_defaults import (
+    check_class_defaults,
+    check_declared_anew,
+)
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
@@ -179,6 +182,7 @@ class _Conversion:
     def _check_class(self) -> None:
         check_functions(self.cls)
         check_class_defaults(self.project, self.cls)
+        check_declared_anew(self.cls)
         check_nnx_names(self.cls)
         check_class_body(self.cls)
         check_method_decorators(self.project, self.cls)

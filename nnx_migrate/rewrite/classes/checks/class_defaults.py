@@ -1,4 +1,4 @@
-"""Defaults of fields that are read off the class: ``type(self).width``.
+"""Defaults of fields that are read off the class: ``type(self).width``, by methods or by dataclass itself.
 
 A dataclass keeps them as attributes; the constructor of an NNX class has them in its signature.
 """
@@ -9,7 +9,7 @@ import ast
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.classes import ClassInfo, own_fields
 from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
@@ -36,6 +36,30 @@ def check_class_defaults(project: Project, cls: ClassInfo) -> None:
         for one in walk(method):
             if _is_type_of_self(one) and _is_handed_on(cls.module.parents.of(one), one):
                 raise _read(one, "attributes of its class, perhaps the default of a field")
+
+
+def check_declared_anew(cls: ClassInfo) -> None:
+    """Refuse a field of a base that the class takes for a class variable, or declares without its default.
+
+    ``width: int`` over a base's ``width: int = 3`` keeps 3: a dataclass asks the class for its attribute.
+
+    Raises:
+      Refused: one is.
+    """
+    bases = cls.mro[1:]
+    inherited = {one.name for base in bases if base.linen for one in own_fields(base)}
+    own = {one.name: one for one in own_fields(cls)}
+    for statement in cls.node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)) if name in inherited - own.keys():
+                reason = f"it makes {name!r}, a field of its base, an attribute of the class"
+                recipe = "give the attribute another name, or the field another default"
+                raise Refused(statement, reason, recipe, "fields")
+    for name, one in own.items():
+        base = next((base for base in bases if name in base.bound), None)
+        if one.node.value is None and base is not None and name not in base.methods:
+            reason = f"it declares {name!r} without a default, and keeps that of {base.name}"
+            raise Refused(one.node, reason, "repeat the default", "fields")
 
 
 def _is_type_of_self(node: ast.AST) -> bool:
