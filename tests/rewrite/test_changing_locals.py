@@ -63,6 +63,7 @@ REMEMBERING = [
     "count = Count(self.n)\nn = use(count)\nx = nn.Dense(use(count))(x)\nreturn x * n",
 ]
 WALRUS = [
+    "n, m = 3, 4\nm = (n := 5) if self.n > 2 else 2\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
     "n = self.n\nm = (n := n + 1) + 2\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
     "n = self.n\nif (n := n + 1) > 2:\n    x = nn.Dense(n)(x)\nreturn nn.Dense(n)(x)",
 ]
@@ -114,6 +115,9 @@ CHANGED = [
     "ws = list(self.widths)\nvs = ws\nvs.reverse()",
     "ws = list(self.widths)\n_ = [ws.append(w) for w in (6, 5)]",
     "ws = [4, 3]\n_ = [ws.append(w) for w in (6, 5)]",
+    "ws = [4, 3]\nws = ws[1:] or ws",
+    "ws = list(self.widths)[2:] or [6, 2]",
+    "ws = [] or self.n and [5, 2]",
     "ws = [4, 3]\nlist(map(lambda w: ws.append(w), (6, 5)))",
 ]
 

@@ -24,6 +24,11 @@ def next_number():
     return jnp.float32(LAST)
 
 
+def taken(items):
+    items.reverse()
+    return items.pop()
+
+
 def fill(table):
     table[0] = 5.0
 
@@ -60,13 +65,18 @@ LATER = [
     "self.gain = 2.0\nself.table = jnp.ones(3) * self.gain\nself.gain = 7.0",
     "self.items = [3, 1, 2]\nself.table = jnp.array(self.items)\nself.items = sorted(self.items)",
 ]
+CHANGING = [
+    "ws = [1.0, 2.0]\nself.table = jnp.float32(ws.pop())\nself.gain = ws[-1]",
+    "ws = [1.0, 2.0]\nself.table = jnp.array(taken(ws))\nself.gain = ws[-1]",
+    "ws = [1.0, 2.0]\ntaken(ws)\nself.table = jnp.array(ws)\nself.gain = 2.0",
+]
 STEADY = [
     "self.gain = 2.0\nself.table = jnp.ones(3) * self.gain",
     "self.table = np.linspace(0, 1, 3, dtype=np.float32)",
 ]
 
 
-@pytest.mark.parametrize("setup", [*FILLED, *LATER, *STEADY])
+@pytest.mark.parametrize("setup", [*FILLED, *LATER, *CHANGING, *STEADY])
 def test_a_table_of_setup_is_the_same_wherever_it_is_read(setup: str) -> None:
     assert net_alike(net(setup), "jnp.ones(3)")["m.Net"] == "explicit"
 

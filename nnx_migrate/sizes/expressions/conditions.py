@@ -72,12 +72,19 @@ def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Exp
         case ast.Name(id=name) if fact := initial_fact(interpreter, frame.env.get(name), ex.TRUTH):
             return fact
     value = interpreter.evaluate(node, frame)
-    if isinstance(value, Static):
-        return bool(value.expr.constant) if value.expr.is_constant else value.expr
-    if isinstance(value, Sequence):
-        return bool(value.items)
+    if isinstance(value, Static) and not value.expr.is_constant:
+        return value.expr
     if isinstance(value, Unknown) and isinstance(node, ast.Name) and node.id in frame.tests:
         return _truth(interpreter, frame.tests[node.id], frame)
+    return truth_of(value)
+
+
+def truth_of(value: Value) -> bool | None:
+    """Whether Python takes a value for true, where that is known."""
+    if isinstance(value, Static):
+        return bool(value.expr.constant) if value.expr.is_constant else None
+    if isinstance(value, Sequence):
+        return bool(value.items)
     return True if isinstance(value, Function | Instance | Submodule | Class) else None
 
 

@@ -26,7 +26,7 @@ from nnx_migrate.abstract.values import (
     join_all,
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
-from nnx_migrate.sizes.expressions.conditions import is_told, truth
+from nnx_migrate.sizes.expressions.conditions import is_told, truth, truth_of
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.walking import walk
@@ -144,8 +144,8 @@ def read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
 
 
 def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-        chosen = _either(interpreter, node, frame)
+    if isinstance(node, ast.BoolOp):
+        chosen = _chosen(interpreter, node, frame)
         if chosen is not None:
             return chosen
     if isinstance(node, ast.Compare):
@@ -156,11 +156,25 @@ def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
             others = (one for one in values if as_array(one) is None)
             return found if all(map(is_scalar, others)) else shapes.beside_unknown(found)
     test = truth(interpreter, node, frame)
+    if isinstance(node, ast.BoolOp) and not _is_its_truth(interpreter, node, frame):
+        return Unknown("one of several values")
     if isinstance(test, bool):
         return Static(ex.literal(test))
     if test is None or (isinstance(node, ast.BoolOp) and is_told(test)):  # a or b is no truth value
         return Unknown("a condition on call arguments")
     return Static(test)
+
+
+def _is_its_truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool:
+    """Whether a test is a truth value, or has a text: ``self.depth and [5, 2]`` is neither."""
+    match node:
+        case ast.BoolOp(values=values):
+            return all(_is_its_truth(interpreter, one, frame) for one in values)
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Call(func=ast.Name(id="isinstance" | "hasattr")):
+            return True
+    return isinstance(interpreter.evaluate(node, frame), Static)
 
 
 def _is_none_test(node: ast.Compare) -> bool:
@@ -173,17 +187,29 @@ def _is_shape_test(node: ast.Compare) -> bool:
     )
 
 
-def _either(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Value | None:
-    """``self.width or x.shape[-1]`` as a value."""
-    first_value = interpreter.evaluate(node.values[0], frame)
-    if not isinstance(first_value, Static):
+def _chosen(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Value | None:
+    """``self.width or x.shape[-1]``, ``widths[1:] or widths``: the one that it is; None if nobody knows."""
+    is_or = isinstance(node.op, ast.Or)
+    first = interpreter.evaluate(node.values[0], frame)
+    rest = node.values[1:]
+    while rest and (known := truth_of(first)) is not None:
+        if known is is_or:
+            return first
+        first, rest = interpreter.evaluate(rest[0], frame), rest[1:]
+    if not rest:
+        return first
+    return _either(interpreter, first, rest, frame) if is_or else None
+
+
+def _either(
+    interpreter: Interpreter, first: Value, rest: list[ast.expr], frame: Frame
+) -> Value | None:
+    """A text that says it at run time."""
+    if not isinstance(first, Static):
         return None
-    with interpreter.under(ex.negation(first_value.expr)):
-        values = [first_value, *(interpreter.evaluate(one, frame) for one in node.values[1:])]
+    with interpreter.under(ex.negation(first.expr)):
+        values = [first, *(interpreter.evaluate(one, frame) for one in rest)]
     statics = [value.expr for value in values if isinstance(value, Static)]
     if len(statics) != len(values):
         return None
-    first = statics[0]
-    if first.is_constant:
-        return values[0] if first.constant else values[1] if len(values) == 2 else None
     return Static(Expr(ast.BoolOp(ast.Or(), [one.node for one in statics])))

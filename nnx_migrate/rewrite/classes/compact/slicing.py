@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions, 
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.data import Refused, Wants
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.effects import Effects
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import (
     Bind,
@@ -33,7 +34,6 @@ from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 Live = dict[str, ast.AST]  # name -> the construction that needs it
-Effects = Mapping[str, Sequence[ast.AST]]
 
 
 @dataclass

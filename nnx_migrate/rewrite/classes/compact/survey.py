@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes.compact.last_rounds import refuse_last_rounds
 from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
-from nnx_migrate.rewrite.classes.compact.slicing import Effects, Slicer
+from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Index
@@ -26,7 +26,7 @@ from nnx_migrate.rewrite.classes.reading.comprehensions import (
     refuse_lazy,
     refuse_leaks,
 )
-from nnx_migrate.rewrite.classes.reading.effects import effects_on
+from nnx_migrate.rewrite.classes.reading.effects import Effects, effects_on
 from nnx_migrate.rewrite.classes.reading.evaluation import closures_of, free_names, held_parts
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
@@ -35,6 +35,7 @@ from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.bindings import bindings_below, changed_names
+from nnx_migrate.source.names import last_name
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
@@ -290,4 +291,7 @@ def _holders(method: ast.FunctionDef, items: Collection[int]) -> frozenset[str]:
 def _holds(value: ast.AST, items: Collection[int], names: frozenset[str]) -> bool:
     if id(value) in items or (isinstance(value, ast.Name) and value.id in names):
         return True
-    return any(_holds(one, items, names) for one in held_parts(value))
+    parts = held_parts(value)
+    if isinstance(value, ast.Call) and last_name(value.func) == "Sequential":
+        parts = value.args
+    return any(_holds(one, items, names) for one in parts)

@@ -9,7 +9,7 @@ where it is read, as Linen does.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -104,11 +104,13 @@ class Inliner:
 
     Args:
       unknown: names that only ``__init__`` knows (size arguments, rngs).
+      changed: locals whose values change in place.
       held: what reads a variable, by the id of the call that makes it.
     """
 
     method: ast.FunctionDef
     unknown: frozenset[str]
+    changed: Collection[str]
     held: Mapping[int, Expression] = field(default_factory=dict)
 
     def edits(
@@ -140,7 +142,7 @@ class Inliner:
 
     def _bound(self, name: str, reader: ast.expr) -> ast.expr | None:
         """What a local name holds where ``reader`` reads it: its last value at the top level."""
-        if self._is_changed_in_place(name):
+        if name in self.changed:
             return None
         body = self.method.body
         place = next(i for i, one in enumerate(body) if _contains(one, reader))
@@ -150,18 +152,6 @@ class Inliner:
             if name in set(bound_names(statement)):
                 return _value_for(name, statement)
         return None
-
-    def _is_changed_in_place(self, name: str) -> bool:
-        """Whether a method of the value is called for its effect, or an item of it is set."""
-        for node in walk(self.method):
-            match node:
-                case (
-                    ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=changed))))
-                    | ast.Subscript(value=ast.Name(id=changed), ctx=ast.Store() | ast.Del())
-                    | ast.Attribute(value=ast.Name(id=changed), ctx=ast.Store() | ast.Del())
-                ) if changed == name:
-                    return True
-        return False
 
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)

@@ -7,7 +7,7 @@ Only of what the method makes itself: its own lists and dicts, objects whose met
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,11 +45,10 @@ _READING = frozenset(
 _LOOKING = frozenset({"id", "isinstance", "len", "print", "repr", "str", "type"})
 
 _Function = FunctionNode | ast.Lambda
+Effects = Mapping[str, Sequence[ast.AST]]
 
 
-def effects_on(
-    project: Project, scope: Scope, cls: ClassInfo, method: ast.FunctionDef
-) -> Mapping[str, tuple[ast.AST, ...]]:
+def effects_on(project: Project, scope: Scope, cls: ClassInfo, method: ast.FunctionDef) -> Effects:
     """Locals of a method, with the places that may change them and do not look like it."""
     reading = _Reading(project, scope, cls, method)
     found: dict[str, list[ast.AST]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
@@ -126,8 +126,16 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             return [*steps, Bind(node, frozenset(), mutated)] if mutated else steps
         case _:
             steps = [step for one in operands(node) for step in _expression(one, items)]
-            binds = [_bind(one) for one in _parts(node)]
+            binds = [_without_walrus(_bind(one)) for one in _parts(node)]
             return [*steps, *(one for one in binds if one.defines or one.mutates)]
+
+
+def _without_walrus(bind: Bind) -> Bind:
+    """What ``:=`` binds on the way has a step of its own, under the conditions around it."""
+    targets = getattr(bind.node, "targets", [getattr(bind.node, "target", ast.Tuple([]))])
+    own = {name for one in targets for name in target_names(one)}
+    inside = {one.target.id for one in each(bind.node, ast.NamedExpr) if one is not bind.node}
+    return replace(bind, defines=bind.defines - (inside - own)) if inside else bind
 
 
 def _whole(node: ast.stmt) -> list[Step]:

@@ -194,10 +194,10 @@ class SetupConverter:
         structures = (one for one in found if one.kind is Kind.STRUCTURE)
         listed = {key for one in structures for key in listed_params(one, items)}
         made = [one for one in storing.made_in(self.method) if id(one.call) not in listed]
-        inliner = Inliner(self.method, unknown, reads_of(made))
+        kept = KeptValues(self.project, self.cls, self.method)
+        inliner = Inliner(self.method, unknown, kept.changed_locals, reads_of(made))
         known = {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         renderer = renderer_of(self.cls.module, self.common).with_edits(known)
-        kept = KeptValues(self.project, self.cls, self.method)
         computed = ComputedAttributes(self.method, storing, inliner, kept)
         computed.add(found, renderer, edits, properties)
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.arrays import local_values
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
-from nnx_migrate.rewrite.classes.reading.effects import fills
+from nnx_migrate.rewrite.classes.reading.effects import Effects, effects_on, fills
 from nnx_migrate.source.changes import CHANGING, changed_names, given_to
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import parameter_names
@@ -84,7 +84,22 @@ class KeptValues:
         reads = self._reads(one.value) - {one.name}
         if self._stores.get(one.name, 0) > steps or self.filled_by(one.name):
             return False
+        if changed_names(one.value) or any(id(node) in self._changing for node in walk(one.value)):
+            return False  # ``self.last = widths.pop()``
         return all(self._stores.get(name, 0) <= 1 for name in reads)
+
+    @cached_property
+    def changed_locals(self) -> frozenset[str]:
+        """Locals of ``setup`` whose values change in place."""
+        return changed_names(self.setup) | self._effects.keys()
+
+    @cached_property
+    def _effects(self) -> Effects:
+        return effects_on(self.project, self.cls.scope.enter(self.setup), self.cls, self.setup)
+
+    @cached_property
+    def _changing(self) -> frozenset[int]:
+        return frozenset(id(node) for nodes in self._effects.values() for node in nodes)
 
     def _reads(self, value: ast.AST) -> frozenset[str]:
         """Attributes that a value of ``setup`` needs, through locals and methods."""

@@ -52,7 +52,7 @@ class PlainAttributes:
             {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         )
         unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
-        inliner = Inliner(self.method, unknown)
+        inliner = Inliner(self.method, unknown, values.changed_locals)
         scope, local = self.cls.scope.enter(self.method), local_values(self.method)
         gone: set[int] = set()
         for one in found:
