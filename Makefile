@@ -4,6 +4,7 @@
 #   make test-deep                  the slow tests: more cases of them, whole models, many processes
 #   make mutants                    which check of parity sees which one-line fault (hours; goes on where it was)
 #   make generated [N=1000]         random programs before and after both rewrites (goes on where it was)
+#   make statements [N=1000]        random classes of plain Python around layers, before and after
 PYTHON ?= $(shell ./constraints/find_python)
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 VENV ?= .venv/py$(VERSION)
@@ -18,7 +19,7 @@ N ?= 1000
 
 export JAX_PLATFORMS ?= cpu
 
-.PHONY: demo test test-deep mutants generated check-python clean
+.PHONY: demo test test-deep mutants generated statements check-python clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -43,6 +44,9 @@ mutants: $(VENV)/.test
 
 generated: $(VENV)/.test
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(PY) -m benchmarks.generated -n $(N) --workers $(WORKERS)
+
+statements: $(VENV)/.test
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(PY) -m benchmarks.statements -n $(N)
 
 check-python:
 	@test -n "$(VERSION)" || { echo "no Python 3.11 or newer found: install one, or pass PYTHON=..." >&2; exit 2; }

@@ -60,6 +60,7 @@ REMEMBERING = [
     "width = lambda seen=[5, 4]: seen.pop()\nn = width()\nx = nn.Dense(width())(x)\nreturn x * n",
     "def width(n, seen=[]):\n    seen.append(n)\n    return len(seen) + 2\nlist(map(width, (1, 2)))\nreturn nn.Dense(width(0))(x)",
     "ws = WIDTHS[:1]\nlist(map(ws.append, (4, 2)))\nreturn Pair(tuple(ws))(x)",
+    "ws = [4, 3]\nfor one in [ws]:\n    one[0] += 1\nreturn nn.Dense(ws[0])(x)",
     "count = Count(self.n)\nn = use(count)\nx = nn.Dense(use(count))(x)\nreturn x * n",
 ]
 WALRUS = [
@@ -116,6 +117,9 @@ CHANGED = [
     "ws = list(self.widths)\n_ = [ws.append(w) for w in (6, 5)]",
     "ws = [4, 3]\n_ = [ws.append(w) for w in (6, 5)]",
     "ws = [4, 3]\nws = ws[1:] or ws",
+    "ws = [4, 3]\nfor one in [ws]:\n    one[0] += 1\n    one.reverse()",
+    "ws, vs = [4, 3], [1, 2]\nfor i, one in enumerate((ws, vs)):\n    one.append(i + 2)",
+    "both = dict(w=[4, 3])\nws = both['w']\nws[-1] = 6",
     "ws = list(self.widths)[2:] or [6, 2]",
     "ws = [] or self.n and [5, 2]",
     "ws = [4, 3]\nlist(map(lambda w: ws.append(w), (6, 5)))",

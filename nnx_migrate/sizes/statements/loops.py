@@ -31,10 +31,12 @@ from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.flow import RETURN
 from nnx_migrate.sizes.frames import Frame, Loop
+from nnx_migrate.sizes.lists import lose_handed
 from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
 from nnx_migrate.sizes.statements.loop_carry import carry, runs, settled_entry
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
-from nnx_migrate.source.bindings import binds_always, breaks
+from nnx_migrate.source.bindings import binds_always, breaks, target_names
+from nnx_migrate.source.changes import changed_names
 from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ _MOST_ROUNDS = 16  # of a ``while`` loop, before what still changes is unknown
 
 def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | None:
     """Run a ``for`` loop; what ended the block early, or None."""
+    _lose_changed(statement, frame)
     iteration = iterate(interpreter, statement.iter, statement.target, frame, statement)
     jumps, frame.jumps = frame.jumps, []
     try:
@@ -77,6 +80,14 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
         return None
     finally:
         frame.jumps = jumps
+
+
+def _lose_changed(statement: ast.For, frame: Frame) -> None:
+    """``for one in [ws, vs]: one[0] = 2`` changes what it goes through, whichever that is."""
+    changed = (name for one in statement.body for name in changed_names(one))
+    if not {*target_names(statement.target)}.isdisjoint(changed):
+        through = (frame.env.get(one.id) for one in each(statement.iter, ast.Name))
+        lose_handed([one for one in through if one is not None], frame)
 
 
 def run_while(interpreter: Interpreter, statement: ast.While, frame: Frame) -> None:

@@ -14,7 +14,13 @@ from functools import cached_property
 from nnx_migrate.rewrite.classes.reading.objects import changing_method, plain_class
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import bindings_below, target_names
-from nnx_migrate.source.changes import CHANGING, changed_names, given_to, holders
+from nnx_migrate.source.changes import (
+    CHANGING,
+    changed_by_call,
+    changed_names,
+    given_to,
+    holders,
+)
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.other_values import is_name
@@ -103,6 +109,23 @@ class _Reading:
         }
 
     @cached_property
+    def _origins(self) -> Mapping[str, frozenset[str]]:
+        """What a local may be a part of: of ``ws`` and ``both``, where ``for one in both`` and ``both = [ws]``."""
+        found: dict[str, set[str]] = {}
+        for target, value in self._bindings:
+            if isinstance(value, ast.expr):
+                for name in target_names(target):
+                    found.setdefault(name, set()).update(holders(value, whole=False))
+        grew = True
+        while grew:
+            grew = False
+            for origins in found.values():
+                more = origins.union(*(found.get(one, ()) for one in origins))
+                grew |= len(more) > len(origins)
+                origins |= more
+        return {name: frozenset(origins) for name, origins in found.items()}
+
+    @cached_property
     def _called(self) -> frozenset[int]:
         return frozenset(id(one.func) for one in each(self.method, ast.Call))
 
@@ -152,6 +175,8 @@ class _Reading:
 
     def changed_at(self, node: ast.AST) -> Iterator[str]:
         """Names of what a node may change."""
+        for name in _changed_here(node):
+            yield from self.made & self._origins.get(name, frozenset())
         match node:
             case ast.Call(func=function):
                 yield from self.made & {*self._changed_arguments(node, ())}
@@ -220,6 +245,17 @@ class _Reading:
             is_builtin = isinstance(callee, ast.Name) and self.scope.lookup(callee.id) is None
             return is_builtin and f"builtins.{ast.unparse(callee)}" in _IMPURE
         return self._is_foreign(symbol) and not _is_pure(symbol)
+
+
+def _changed_here(node: ast.AST) -> Iterator[str]:
+    """Locals that a node itself changes in place, or a part of which."""
+    match node:
+        case ast.Call():
+            yield from changed_by_call(node)
+        case ast.Subscript(value=value) | ast.Attribute(value=value) if not isinstance(
+            node.ctx, ast.Load
+        ):
+            yield from holders(value, whole=False)
 
 
 def _given(call: ast.Call) -> tuple[ast.expr, ...]:
