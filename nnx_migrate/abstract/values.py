@@ -119,9 +119,16 @@ class Array(Value):
         """What is certain of an array of unknown rank when something happens at ``axis``.
 
         The axes behind ``axis`` stay what they are, as far as they are known to exist; ``more``
-        is how many axes the result has more than the array.
+        is how many axes the result has more than the array. An axis of -1 is in front of all: what
+        gets one there may be a number.
         """
-        return self.of(self.known(max(self.depth - axis - 1, 0)) or (None,), more)
+        least = self.least_behind(axis)
+        result = self.of(self.known(max(least - axis - 1, 0)) or (None,), more)
+        return replace(result, least=max(least + more, 0))
+
+    def least_behind(self, axis: int) -> int:
+        """How many axes an array of unknown rank has at least if something may happen at ``axis``."""
+        return self.depth if axis >= 0 else self.least
 
 
 def ending(*tail: Expr | None) -> Array:

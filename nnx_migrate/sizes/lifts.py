@@ -15,6 +15,7 @@ from nnx_migrate.abstract.values import (
     as_array,
     is_none,
 )
+from nnx_migrate.sizes.ranks import is_row
 
 Args = tuple[Value, ...]
 _KNOWN = 6  # axes of an array of unknown rank that are worth following
@@ -115,4 +116,6 @@ def _with(array: Array, index: int) -> Array:
         sizes[:0] = [None] * max(0, -index - len(sizes))
         sizes.insert(len(sizes) + 1 + index, None)
         return array.of(tuple(sizes), 1)
-    return array.of(tuple(sizes), 1) if index == 0 else array.behind(index - 1, 1)
+    if index == 0 and (array.has(1) or is_row(array)):
+        return array.of(tuple(sizes), 1)
+    return array.behind(index - 1, 1)

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import Array, Value, as_array
 
 
@@ -122,10 +123,19 @@ class Ranks:
 
     def behind(self, array: Array, axis: int, more: int = 0) -> Array:
         """The array after something happened at ``axis`` of it, of unknown rank."""
-        self.wanted |= array.depth <= axis + 1
+        self.wanted |= array.least_behind(axis) <= axis + 1
         return array.behind(axis, more)
 
 
 def ranked(array: Array, rank: int) -> Array:
     """The array, known to have ``rank`` axes."""
     return replace(array, rank=rank, tail=array.tail[max(len(array.tail) - rank, 0) :])
+
+
+def is_row(array: Array) -> bool:
+    """Whether an array ends with the last axis of an argument that has one axis more.
+
+    Stacked in front, it still does where it is a number and the argument a vector.
+    """
+    path, more = array.origin or ("", 0)
+    return more == -1 and array.axis(-1) == ex.input_size(path, -1)

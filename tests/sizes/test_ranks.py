@@ -164,3 +164,24 @@ def test_an_argument_that_may_be_a_number_has_no_last_axis(body: str, expected: 
 )
 def test_rows_of_a_table_have_an_axis_whatever_is_looked_up(body: str) -> None:
     assert asked(f"{body}\nx = x * unknown(x)") == ["8"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x = y[None]", ASKED),
+        ("x = (y * 2)[None]", ASKED),
+        ("x = jnp.stack([y, y + 1])", ASKED),
+        ("x = jnp.expand_dims(y, 0)", ASKED),
+        ("x = jax.vmap(lambda a, b: b, in_axes=(0, None))(x, y)", ASKED),
+        ("x = y[0][None]", ASKED),
+        ("z = y.shape[-1]\nx = y[None]", "y_features"),
+        ("x = y[None]\nz = nn.Dense(5)(y)", "y_features"),
+        ("x = nn.Dense(5)(y)[None]", "5"),
+        ("x = y[None, :]", "y_features"),
+        ("x = jnp.expand_dims(y, -1)", "1"),
+        ("x = jax.vmap(lambda a: a * 2)(y)", "y_features"),
+    ],
+)
+def test_an_axis_in_front_of_what_may_be_a_number_is_its_last(body: str, expected: str) -> None:
+    assert asked(body) == [expected]

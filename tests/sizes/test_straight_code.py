@@ -367,7 +367,10 @@ def test_an_axis_of_an_array_of_unknown_rank_may_be_the_last_one(made: str) -> N
 
 @pytest.mark.parametrize(
     ("made", "size"),
-    [("jnp.split(x, 2, axis=-2)[0]", "in_features"), ("jnp.expand_dims(x, 0)", "in_features")],
+    [
+        ("jnp.split(x, 2, axis=-2)[0]", "in_features"),
+        ("jnp.expand_dims(nn.silu(x[:]), 0)", "in_features"),
+    ],
 )
 def test_an_axis_of_an_array_of_unknown_rank_that_is_not_the_last_one(made: str, size: str) -> None:
     assert head(f"x = {made}\n" + HEAD) == size

@@ -33,7 +33,7 @@ def _expand_dims(call: LibraryCall) -> Value:
         call.want_rank(array)
         return Unknown("expand_dims counted from both ends of an array of unknown rank")
     result: Value = array
-    if array.rank is None and axes and max(axes) > 0:
+    if array.rank is None and axes and max(axes) >= 0:
         call.behind(array, max(axes) - 1)
     for axis in ordered:
         result = inserted(result, axis, ex.literal(1)) if isinstance(result, Array) else result

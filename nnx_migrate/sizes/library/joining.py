@@ -60,7 +60,7 @@ def _stack(call: LibraryCall) -> Value:
     arrays = [call.interpreter.array(one) for one in items]
     if not arrays or arrays[0] is None or axis is None:
         return Unknown("stack of unknown values")
-    if arrays[0].rank is None and axis > 0:
+    if arrays[0].rank is None and axis >= 0:
         call.behind(arrays[0], axis - 1)
     count = ex.literal(len(arrays)) if isinstance(listed, Sequence) else None
     return inserted(arrays[0], axis, count)

@@ -19,6 +19,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.ranks import is_row
 
 
 def _vmap(call: LibraryCall) -> Value:
@@ -119,7 +120,7 @@ def _with(value: Value, axis: int, size: Dim = None) -> Value:
     array = as_array(value)
     if array is None:
         return Array((size,), 1) if isinstance(value, Static) and value != NONE else value
-    if array.rank is None and axis == 0:
+    if array.rank is None and axis == 0 and is_row(array):
         return _moved(array, 1)
     return inserted(array, axis, size)
 
