@@ -39,6 +39,7 @@ from nnx_migrate.constructs.common.shapes import Outcome, Shape, ShapeCall, opaq
 def rnn(call: ShapeCall) -> Outcome:
     """What the cell returns, step by step."""
     cell, array = call.field("cell"), call.array(0, "inputs")
+    call.analysis.prove(array, least=2)  # steps, each with features
     step = Array(array.known(1) if array else (None,), None)
     carry: Value = call.kwargs.get("initial_carry", Unknown())
     if isinstance(carry, Unknown) and isinstance(cell, Submodule):
