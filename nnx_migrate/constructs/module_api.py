@@ -3,7 +3,8 @@
 What becomes what (``nnm`` is ``nnx_migrate.nn``; these ask Linen's questions by collection and name):
 
 - ``self.sow``, ``self.perturb``, ``self.has_variable``, ``self.get_variable``, ``self.put_variable``,
-  ``self.is_mutable_collection`` -> ``nnm.sow(self, ...)`` and so on. Handed on as values they make the class lazy.
+  ``self.is_mutable_collection`` -> ``nnm.sow(self, ...)`` and so on. Handed on as values they make the class lazy, and so
+  do questions for what is or may be a submodule's name: Linen has its variables there, as a dict.
 - ``self.make_rng(name)`` -> ``self.<name>_rng()``, a stream that the module owns.
 - ``self.is_initializing()`` -> ``nnm.is_initializing()`` in calls and ``True`` in ``__init__``.
 - ``self.variables`` -> ``nnm.variables_of(self)``; ``self.child.variables["params"]["a"]["kernel"]`` ->

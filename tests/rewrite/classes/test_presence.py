@@ -63,8 +63,6 @@ def test_what_is_built_is_what_linens_init_builds(source: str) -> None:
         asking(before=MAKE),
         asking(before='self.put_variable("state", "v", x)'),
         asking(before='self.put_variable(name="v", col="state", value=x)'),
-        asking(before='self.put_variable("state", str(x.ndim), x)'),
-        asking(before='self.put_variable(*["state", "v"], x)'),
         asking(before='self.sow("state", "v", x)'),
         asking(before='self.perturb("v", x, "state")'),
         asking(before='self.perturb("v", x, collection="state")'),
@@ -73,6 +71,16 @@ def test_what_is_built_is_what_linens_init_builds(source: str) -> None:
 )
 def test_a_variable_that_the_call_may_have_made_before_is_refused(source: str) -> None:
     assert "variable that" in getattr(convert(source)["M"], "reason", "")
+
+
+@pytest.mark.parametrize("arguments", ['"state", str(x.ndim)', '*["state", "v"]'])
+def test_a_name_that_is_not_written_may_be_that_of_a_submodule_where_there_are_any(
+    arguments: str,
+) -> None:
+    source = asking(before=f"self.put_variable({arguments}, x)")
+    assert "the name of a submodule" in getattr(convert(source)["M"], "reason", "")
+    alone = source.replace('nn.Dense(3, name="more")(x)', "x + 1")
+    assert f"nnm.put_variable(self, {arguments}, x)".replace("'", '"') in converted(alone)
 
 
 def test_setup_asks_for_what_it_has_put_there() -> None:

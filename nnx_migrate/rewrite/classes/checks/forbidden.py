@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.checks.conflicts import (
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
+from nnx_migrate.rewrite.classes.variables.submodule_names import check_asked
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -225,6 +226,7 @@ def check_items(
     check_mangled(every.values())
     check_sown(cls, every)
     check_put(cls, every)
+    check_asked(cls, every)
     check_named_arguments(cls, items)
     homes = {id(one) for one in (cls.methods.get("setup"), compact)}
     for name, method in cls.methods.items():

@@ -31,13 +31,17 @@ from nnx_migrate.rewrite.classes.reading.children import Children
 from nnx_migrate.rewrite.classes.uses.calls import carried_call, mutable_in_init
 from nnx_migrate.rewrite.classes.uses.layer_fields import field_text, lost_field
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.variables.submodule_names import (
+    ASKING,
+    LEAVES,
+    asks_child,
+    refused,
+)
 from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
 from nnx_migrate.source.walking import walk
 
 RULE = "module-api"
 _OF_FIELD = "self."
-# What flax's layers call their variables; another name may be that of a submodule.
-LEAVES = frozenset(("bias", "embedding", "kernel", "mean", "scale", "var"))
 
 
 @dataclass
@@ -277,6 +281,10 @@ class Reader:
                 if self.children.holds(owner, method) and not self.children.has_own(
                     owner, method, name
                 ):
+                    classes = self.children.classes(owner, method)
+                    project = self.children.project
+                    if name in ASKING and any(asks_child(project, one, node) for one in classes):
+                        raise refused(node, node)
                     self.remarks.imports.add("nnm")
                     self.found.call[id(node)] = carried_call(name, node)
 
