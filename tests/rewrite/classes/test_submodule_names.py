@@ -41,6 +41,7 @@ WHOLE = "self.get_variable('params', {name}, {{'kernel': 0, 'bias': 0}})['kernel
         ("pass", "x = nn.Dense(3, name=f'enc_{len(x)}')(x)", "'enc_2'"),
         ("pass", "x = nn.Dense(3, name='enc' if x.ndim else 'dec')(x)", "'enc'"),
         ("pass", "x = nn.Dense(3, name='enc')(x); name = 'enc'", "name"),
+        ("pass", "kw = {'name': 'enc'}; x = nn.Dense(3, **kw)(x)", "'enc'"),
         ("pass", "x = nn.remat(Block)()(x)", "'CheckpointBlock_0'"),
         ("self.enc = nn.Dense(3)", "x = self.enc(x)", "'enc'"),
         ("self.enc = [nn.Dense(4), nn.Dense(3)]", "x = self.enc[1](self.enc[0](x))", "'enc_1'"),

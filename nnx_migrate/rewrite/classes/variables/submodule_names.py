@@ -148,15 +148,26 @@ def _names_given(cls: ClassInfo) -> Iterator[ast.expr | None]:
     asked = {id(call) for _, name, call in _own_calls(cls) if name in {*ASKING, *_MAKERS}}
     inside = {id(one) for owner in cls.mro for one in walk(owner.node)}
     for tree in {id(one.module): one.module.tree for one in cls.mro}.values():
-        for call in each(tree, ast.Call):
+        for call in each(tree, (ast.Call, ast.Dict)):
             if id(call) in asked:
                 continue
-            match call:
-                case ast.Call(func=ast.Name(id="setattr"), args=[_, name, *_]):
-                    names = [name]
-                case _:
-                    names = [one.value for one in call.keywords if one.arg == "name"]
+            names = _names_in(call)
             yield from (one for one in names if id(call) in inside or isinstance(one, _TEXTS))
+
+
+def _names_in(node: ast.AST) -> list[ast.expr]:
+    """What a call or dict gives as the name of a submodule: ``Dense(3, **{"name": "enc"})``, too."""
+    match node:
+        case ast.Call(func=ast.Name(id="setattr"), args=[_, name, *_]):
+            return [name]
+        case ast.Call(keywords=keywords):
+            return [one.value for one in keywords if one.arg == "name"]
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return [
+                one for key, one in pairs if isinstance(key, ast.Constant) and key.value == "name"
+            ]
+    return []
 
 
 _TEXTS = (ast.Constant, ast.JoinedStr)
