@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
 from nnx_migrate.rewrite.relevant import is_read_whole, relevant
+from nnx_migrate.source.covered import covered_names
 from nnx_migrate.source.latest import latest_imports
 from nnx_migrate.source.named_imports import TABLE, DeclarationError, check_declared
 from nnx_migrate.source.project import Module, Project, parse
@@ -87,8 +88,9 @@ def _runs_examples(text: str) -> bool:
 
 
 def _settle(loaded: Loaded) -> None:
-    """Names that a module imports twice mean the last, in all that reads the project."""
-    settled = latest_imports(loaded.project.modules)
+    """Names that a module imports twice, or takes by two stars, mean the last, in all that reads the project."""
+    covered = covered_names(loaded.project.modules)
+    settled = covered | latest_imports({**loaded.project.modules, **covered})
     for path, module in loaded.targets.items():
         loaded.targets[path] = settled.get(module.name, module)
     loaded.project.modules.update(settled)

@@ -34,6 +34,6 @@ def _importers(project: Project) -> Mapping[str, list[Module]]:
     """The modules that take all names of each, also of one that takes all names of it."""
     found: dict[str, list[Module]] = {}
     for module in project.modules.values():
-        for star in project.starred(module):
+        for star in project.stars.starred(module):
             found.setdefault(star, []).append(module)
     return found

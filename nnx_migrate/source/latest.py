@@ -6,7 +6,7 @@ After ``from .gpt import Block`` and ``from .t5 import Block`` a package's ``Blo
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from nnx_migrate.source.modules import Module
@@ -57,14 +57,20 @@ def _is_unread(module: Module, word: str) -> bool:
     """Whether nothing between the first and the last import of a name reads it, or calls what may."""
     body = module.tree.body
     places = [at for at, one in enumerate(body) if word in _bound(one, module)]
-    between = [one for one in body[places[0] : places[-1]] if not isinstance(one, _IMPORTS)]
-    return not any(_may_read(node, word) for one in between for node in walk(one))
+    return not is_read_between(body[places[0] : places[-1]], word)
+
+
+def is_read_between(statements: Iterable[ast.stmt], word: str) -> bool:
+    """Whether statements that are no imports read a name, or call what may."""
+    others = [one for one in statements if not isinstance(one, _IMPORTS)]
+    return any(_may_read(node, word) for one in others for node in walk(one))
 
 
 def _bound(statement: ast.stmt, module: Module) -> set[str]:
     if not isinstance(statement, _IMPORTS):
         return set()
-    return {bound for bound, _ in imported_names(statement, module.package)}
+    names = {bound for bound, _ in imported_names(statement, module.package)}
+    return {*names, *module.covered} if "*" in names else names
 
 
 def _may_read(node: ast.AST, word: str) -> bool:

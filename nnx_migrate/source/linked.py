@@ -9,6 +9,7 @@ from functools import lru_cache
 from nnx_migrate.source.modules import Module
 from nnx_migrate.source.names import Assignment, Import
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.stars import listed
 
 _HEADS = ("flax", "nnx_migrate")
 
@@ -45,28 +46,17 @@ def class_homes(project: Project) -> dict[str, set[str]]:
                         renamed.add((module.name, name))
         for star in module.stars:
             stars.setdefault(star, []).append(module.name)
-    listed = {star: _listed(project.modules[star]) for star in stars if star in project.modules}
+    named = {star: listed(project.modules[star]) for star in stars if star in project.modules}
     for name, homes in found.items():
         word = project.linen[name].node.name
         todo = [*homes]
         while todo:
             home = todo.pop()
-            names = None if (home, name) in renamed else listed.get(home)
+            names = None if (home, name) in renamed else named.get(home)
             more = {*stars.get(home, ())} - homes if names is None or word in names else set()
             homes |= more
             todo += more
     return found
-
-
-def _listed(module: Module) -> frozenset[str] | None:
-    """The names that ``from module import *`` takes where ``__all__`` is a plain list; else None."""
-    match module.table.get("__all__"):
-        case Assignment(value=ast.List(elts=every) | ast.Tuple(elts=every)):
-            words = [one.value for one in every if isinstance(one, ast.Constant)]
-            said = sum(isinstance(one, ast.Name) and one.id == "__all__" for one in module.nodes)
-            if said == 1 and len(words) == len(every):
-                return frozenset(str(one) for one in words)
-    return None
 
 
 class _Search:

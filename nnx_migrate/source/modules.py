@@ -32,6 +32,9 @@ class Module:
     tree: ast.Module
     is_package: bool = False
     latest: frozenset[str] = frozenset()  # names that mean the last of their several imports
+    covered: Mapping[str, tuple[Binding, ...]] = field(
+        default_factory=dict, hash=False
+    )  # what stars bind to something else below the other bindings
     memo: dict[str, object] = field(
         default_factory=dict, compare=False, repr=False
     )  # by its reader
@@ -83,6 +86,9 @@ class Module:
         for name, binding in rebound(self.tree, self.package).items():
             if name in table:  # whoever calls the function binds it anew
                 table[name] = Several.of(table[name], binding)
+        for name, bindings in self.covered.items():
+            mine = [table[name]] if name in table else []
+            table[name] = Several.of(*mine, *bindings)
         for name in self.latest:
             several = table[name]
             table[name] = several.bindings[-1] if isinstance(several, Several) else several

@@ -6,7 +6,6 @@ Nothing is imported or run: everything comes from ``ast``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,6 +26,7 @@ from nnx_migrate.source.names import (
     canonical,
     dotted,
 )
+from nnx_migrate.source.stars import Stars
 
 __all__ = ["Module", "Project", "Scope", "module_name", "parse"]
 
@@ -123,38 +123,14 @@ class Project:
         """What a star import gives a name, also one of a file that takes it by a star itself."""
         if depth <= 0 or scope.lookup(name) is not None:
             return None
-        homes, rest = self._star_homes(scope.module)
+        homes, rest = self.stars.homes(scope.module)
         home = homes.get(name, rest)
         return f"{home}.{name}" if home is not None else None
 
-    def _star_homes(self, module: Module) -> tuple[Mapping[str, str], str | None]:
-        """The module that every name is taken from by a star, and the one that has all other names."""
-        if module.name not in self._by_star:
-            homes: dict[str, str] = {}
-            rest = None
-            for target in self.starred(module):
-                source = self.modules.get(target)
-                homes = {**dict.fromkeys(source.table if source else (), target), **homes}
-                if target in ("flax.linen", "nnx_migrate.linen"):
-                    rest = "flax.linen"
-                    break
-            self._by_star[module.name] = homes, rest
-        return self._by_star[module.name]
-
     @cached_property
-    def _by_star(self) -> dict[str, tuple[Mapping[str, str], str | None]]:
-        return {}
-
-    def starred(self, module: Module) -> Iterator[str]:
-        """The modules whose names a file takes by stars, also by a star of those; each once, in order."""
-        todo, seen = [*reversed(module.stars)], {module.name}
-        while todo:
-            target = todo.pop()
-            if target not in seen:
-                seen.add(target)
-                yield target
-                source = self.modules.get(target)
-                todo += reversed(source.stars) if source is not None else ()
+    def stars(self) -> Stars:
+        """Where the names come from that modules take by stars."""
+        return Stars(self.modules)
 
     def canonical(self, symbol: str, depth: int = _DEPTH) -> str:
         """Follow re-exports through the project's own modules to where a symbol is defined."""

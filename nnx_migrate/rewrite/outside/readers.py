@@ -272,7 +272,7 @@ def _starred(project: Project, name: str) -> tuple[Mapping[str, Sequence[str]], 
     """What a module's star imports lead to: by name the modules that bind it, and modules of Flax."""
     named: dict[str, list[str]] = {}
     others: list[str] = []
-    for star in project.starred(project.modules[name]):
+    for star in project.stars.starred(project.modules[name]):
         source = project.modules.get(star)
         if source is None:  # of other packages only Flax's names matter
             if star.partition(".")[0] in _FLAX:

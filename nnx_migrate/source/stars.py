@@ -1,0 +1,83 @@
+"""What ``from module import *`` binds: of two stars that have a name, and of a star below a binding of it, the later holds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from nnx_migrate.source.modules import Module
+from nnx_migrate.source.names import Assignment
+
+_LINEN = ("flax.linen", "nnx_migrate.linen")
+
+Homes = Mapping[str, str]
+
+
+class Stars:
+    """Where the names come from that modules take by stars."""
+
+    def __init__(self, modules: Mapping[str, Module]) -> None:
+        """Read nothing yet."""
+        self._modules = modules
+        self._known: dict[str, tuple[Homes, str | None]] = {}
+        self._open: set[str] = set()  # modules whose stars are being followed
+        self._circular = False  # whether some modules take all names of one another
+
+    def homes(self, module: Module) -> tuple[Homes, str | None]:
+        """The module that every name is taken from by a star, and the one that has all other names."""
+        if module.name not in self._known:
+            self._open.add(module.name)
+            found: dict[str, str] = {}
+            for target in module.stars:
+                found |= self.given(target)
+            self._open.discard(module.name)
+            every = [*self.starred(module)]
+            for target in every if self._circular else ():  # what the circle left out
+                source = self._modules.get(target)
+                found = {**dict.fromkeys(source.table if source else (), target), **found}
+            rest = "flax.linen" if {*_LINEN} & {*every} else None
+            self._known[module.name] = found, rest
+        return self._known[module.name]
+
+    def given(self, target: str) -> Homes:
+        """The names that a star import of a module binds, each with the module that has it."""
+        source = self._modules.get(target)
+        if source is None:
+            return {}
+        found: dict[str, str] = {}
+        if target in self._open:
+            self._circular = True
+        elif source.stars:
+            found |= self.homes(source)[0]
+        found |= dict.fromkeys(source.table, target)
+        if "__all__" not in source.table:
+            return {name: home for name, home in found.items() if not name.startswith("_")}
+        names = listed(source)
+        return found if names is None else {name: found[name] for name in names & found.keys()}
+
+    def is_readable(self, target: str) -> bool:
+        """Whether a module says plainly which names a star takes."""
+        source = self._modules.get(target)
+        return source is None or "__all__" not in source.table or listed(source) is not None
+
+    def starred(self, module: Module) -> Iterator[str]:
+        """The modules whose names a file takes by stars, also by a star of those; each once, in order."""
+        todo, seen = [*reversed(module.stars)], {module.name}
+        while todo:
+            target = todo.pop()
+            if target not in seen:
+                seen.add(target)
+                yield target
+                source = self._modules.get(target)
+                todo += reversed(source.stars) if source is not None else ()
+
+
+def listed(module: Module) -> frozenset[str] | None:
+    """The names that ``from module import *`` takes where ``__all__`` is a plain list; else None."""
+    match module.table.get("__all__"):
+        case Assignment(value=ast.List(elts=every) | ast.Tuple(elts=every)):
+            words = [one.value for one in every if isinstance(one, ast.Constant)]
+            said = sum(isinstance(one, ast.Name) and one.id == "__all__" for one in module.nodes)
+            if said == 1 and len(words) == len(every):
+                return frozenset(str(one) for one in words)
+    return None
