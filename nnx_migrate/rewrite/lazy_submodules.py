@@ -10,6 +10,8 @@ from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.names import names_in_text
 
+_TAKING = (SiteKind.CLASS, SiteKind.FUNCTION)  # what is built by a call that takes sizes of its own
+
 
 def without_lazy_submodules(
     sizes: Mapping[str, ClassSizes],
@@ -74,7 +76,7 @@ def _passing_on(
     """The sizes of a class that builds ``changed`` ones: they get what they still take."""
     sites = {}
     for key, site in sizes.sites.items():
-        if site.kind is SiteKind.CLASS and site.symbol in changed:
+        if site.kind in _TAKING and site.symbol in changed:
             taken = {one.name for one in every[str(site.symbol)].new_arguments}
             kept = {name: text for name, text in site.sizes.items() if name in taken}
             if kept != site.sizes:

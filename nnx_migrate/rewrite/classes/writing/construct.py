@@ -355,13 +355,18 @@ def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
         return [*read, *item.arguments, *item.keywords]
     if item.is_in_scope:
         return [*item.site.given.values()]
-    if item.site.kind is SiteKind.FACTORY:
+    if _names_what_it_builds(item.site):
         read.append(item.call.func)
     read += [one for one in item.call.args if id(one) not in moved]
     for keyword in item.call.keywords:
         if keyword.arg not in PLACEMENT and id(keyword.value) not in moved:
             read.append(keyword.value)
     return read
+
+
+def _names_what_it_builds(site: Site) -> bool:
+    """Whether the constructor has what the call names, by that name: no layer has Linen's."""
+    return site.kind is not SiteKind.LAYER or isinstance(site.call.func, ast.Call)
 
 
 def is_inline(item: Item) -> bool:
