@@ -45,6 +45,15 @@ def values_given(project: Project, field: Field) -> Iterator[ast.expr]:
 
 
 @lru_cache(maxsize=2)
+def given_to_fields(project: Project) -> Mapping[Field, list[tuple[ast.expr, Scope]]]:
+    """What constructor calls give each field and where it stands; under "" what nobody knows the field of."""
+    found: dict[Field, list[tuple[ast.expr, Scope]]] = {}
+    for field, value, scope, _ in _given(project):
+        found.setdefault(field, []).append((value, scope))
+    return found
+
+
+@lru_cache(maxsize=2)
 def _given(project: Project) -> tuple[tuple[Field, ast.expr, Scope, ast.ClassDef | None], ...]:
     return tuple(_all_given(project))
 

@@ -15,6 +15,7 @@ from nnx_migrate.edit.statements import parameter
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.fields.frozen import may_be_given_container
 from nnx_migrate.rewrite.classes.fields.making import makes_the_same
 from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
@@ -111,6 +112,7 @@ def _parameter(
     factory = options.get("default_factory") if options is not None else None
     is_frozen = is_container(one.annotation) or is_read_as_frozen(cls, one.name)
     is_frozen = is_frozen or (factory is not None and makes_container(factory))
+    is_frozen = is_frozen or may_be_given_container(project, cls, one)
     frozen = not structure and is_frozen
     data = not structure and not frozen and _may_be_arrays(project, cls, one)
     has_arrays = may_hold_arrays(one.annotation) or items_are_read(cls, one.name)

@@ -127,7 +127,7 @@ def _is_field(node: ast.AST, name: str) -> bool:
 
 def may_hold_arrays(annotation: ast.expr) -> bool:
     """Whether items of a container may be arrays: not those of ``Sequence[int]``."""
-    annotation = _unquoted(annotation)
+    annotation = unquoted(annotation)
     match annotation:
         case ast.Constant(value=value):
             return isinstance(value, str)  # that is no type
@@ -178,7 +178,7 @@ def items_are_read(cls: ClassInfo, name: str) -> bool:
     return False
 
 
-def _unquoted(annotation: ast.expr) -> ast.expr:
+def unquoted(annotation: ast.expr) -> ast.expr:
     """The type that an annotation in quotes names."""
     match annotation:
         case ast.Constant(value=str() as text):
@@ -189,7 +189,7 @@ def _unquoted(annotation: ast.expr) -> ast.expr:
 
 def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
     """Whether an annotation, or one side of an optional or a union, is one of these types."""
-    annotation = _unquoted(annotation)
+    annotation = unquoted(annotation)
     match annotation:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _names_one_of(left, heads) or _names_one_of(right, heads)
