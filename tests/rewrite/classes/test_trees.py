@@ -7,6 +7,9 @@ import pytest
 from tests.rewrite.classes.support import converted, refusal
 
 MODEL = """\
+import functools
+
+
 def pair(key, width):
   a, b = jax.random.split(key)
   return {{"w": jax.random.normal(a, (width,)), "b": jax.random.normal(b, (width,))}}
@@ -21,6 +24,30 @@ def named(key):
 def plain(key, shape=(3,)):
   shape = tuple(shape)
   return jax.random.normal(key, shape)
+
+
+def weight_norm(init):
+  def start(key, shape):
+    w = init(key, shape)
+    return jnp.exp(w[0]), w / 2
+  return start
+
+
+def scaled(init):
+  def pairs(key):
+    return 1, 2
+
+  def start(key, shape):
+    return init(key, shape) * 2
+  return start
+
+
+def of_pair(width):
+  return lambda key: pair(key, width)
+
+
+def outer(init):
+  return weight_norm(init)
 
 
 class M(nn.Module):
@@ -49,6 +76,11 @@ class M(nn.Module):
         "lambda key: {name: jnp.ones(3) for name in 'ab'}",
         "lambda key: jax.tree.map(jnp.zeros, {'w': 3})",
         "lambda key: nn.Dense(3, parent=None).init(key, x)['params']",
+        "weight_norm(nn.initializers.ones), (2, 3)",
+        "outer(nn.initializers.ones), (2, 3)",
+        "of_pair(3)",
+        "functools.partial(pair, width=3)",
+        "functools.partial(weight_norm(nn.initializers.ones), shape=(2, 3))",
     ],
 )
 def test_a_tree_of_arrays_or_a_number_is_no_parameter_of_nnx(init: str) -> None:
@@ -63,6 +95,9 @@ def test_a_tree_of_arrays_or_a_number_is_no_parameter_of_nnx(init: str) -> None:
         "lambda key: plain(key, (2, 3))",
         "nn.initializers.ones, (3,)",
         "lambda key: jnp.ones((3,))",
+        "scaled(nn.initializers.ones), (2, 3)",
+        "functools.partial(plain, shape=(2, 3))",
+        "nn.initializers.normal(0.1), (2, 3)",
     ],
 )
 def test_an_array_is_one(init: str) -> None:

@@ -72,6 +72,20 @@ def _keys(node: ast.expr | None) -> frozenset[str] | None:
     return None
 
 
+def _returned(function: FunctionNode) -> list[ast.expr]:
+    """What a function gives, without what those inside it give."""
+    if isinstance(function, ast.Lambda):
+        return [function.body]
+    inner = {
+        id(one)
+        for other in each(function, ast.FunctionDef)
+        if other is not function
+        for one in walk(other)
+    }
+    own = [one.value for one in each(function, ast.Return) if id(one) not in inner]
+    return [one for one in own if one is not None]
+
+
 @dataclass(frozen=True)
 class _Initialisers:
     project: Project
@@ -79,6 +93,8 @@ class _Initialisers:
 
     def gives_tree(self, called: ast.expr, depth: int) -> bool:
         """Whether a call of what an expression names returns a tree, or a number."""
+        if isinstance(called, ast.Call):
+            return depth > 0 and self._made_gives_tree(called, depth - 1)
         fields = {f"self.{one.name}" for one in self.cls.fields}
         if isinstance(called, ast.Attribute) and called.attr in _METHODS:
             return ast.unparse(called) not in fields
@@ -86,13 +102,32 @@ class _Initialisers:
         if symbol in _MAPS or (isinstance(called, ast.Name) and called.id in _MAKERS):
             return True
         function = self._function(called) or self.project.function(symbol)
-        if isinstance(function, ast.Lambda):
-            return self._is_tree(function.body, function, depth)
-        nodes = walk(function) if function is not None else []
-        returned = (one.value for one in nodes if isinstance(one, ast.Return))
-        return function is not None and any(
-            self._is_tree(one, function, depth) for one in returned if one is not None
-        )
+        return function is not None and self._returns_tree(function, depth)
+
+    def _returns_tree(self, function: FunctionNode, depth: int) -> bool:
+        """Whether a function gives one, or one inside it, which it may call."""
+        every = [one.value for one in each(function, ast.Return)]
+        every += [function.body] if isinstance(function, ast.Lambda) else []
+        return any(self._is_tree(one, function, depth) for one in every if one is not None)
+
+    def _made_gives_tree(self, made: ast.Call, depth: int) -> bool:
+        """The same of what a call gives: ``partial(pair, n)``, a function that another one returns."""
+        symbol = self.project.resolve(made.func, self.cls.scope)
+        if symbol == "functools.partial":
+            return bool(made.args) and self.gives_tree(made.args[0], depth)
+        maker = self._function(made.func) or self.project.function(symbol)
+        inside = [*each(maker, ast.FunctionDef)] if maker is not None else []
+        for one in _returned(maker) if maker is not None else ():
+            local: list[FunctionNode] = [
+                two for two in inside if isinstance(one, ast.Name) and two.name == one.id
+            ]
+            if isinstance(one, ast.Lambda):
+                local = [one]
+            if any(self._returns_tree(two, depth) for two in local):
+                return True
+            if not local and isinstance(one, ast.Call | ast.Name) and self.gives_tree(one, depth):
+                return True
+        return False
 
     def _function(self, node: ast.expr) -> FunctionNode | None:
         """The function itself, a method, or one inside a method."""
