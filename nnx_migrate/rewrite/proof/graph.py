@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from nnx_migrate.rewrite.proof.tables import Filled, Key
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.takers import imports_by_name
 from nnx_migrate.source.walking import each, walk
-
-Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -69,22 +68,35 @@ def graph_of(project: Project) -> Graph:
         defined[module.name] = _read(module, graph)
     reach = _reach(project)
     renamed = {name: _renamed(module) for name, module in project.modules.items()}
+    meant: dict[Key, dict[str, set[Key]]] = {}
     for key, statements in graph.statements.items():
         module = project.modules[key[0]]
         words = _words(statements)
         words |= {renamed[module.name][one] for one in words & renamed[module.name].keys()}
-        named = {
-            target
-            for other in reach[module.name]
-            for word in words & defined[other].keys()
-            if (target := defined[other][word]) != key
-        }
-        graph.names[key] = named
+        meant[key] = _meant(words, (defined[other] for other in reach[module.name]))
+        graph.names[key] = {one for every in meant[key].values() for one in every} - {key}
     for one in ways(project).accesses:
         at = graph.at(one.path, one.line)
-        if at is not None and one.module is not None and one.word is None:
-            graph.names[at] |= {*defined[one.module].values()}
+        if at is not None and one.module is not None:
+            told = defined[one.module]
+            graph.names[at] |= {*told.values()} if one.word is None else {*_told(told, one.word)}
+    for table, filler in [*Filled(graph.statements, renamed).links(graph.names, meant)]:
+        graph.names[table].add(filler)
     return graph
+
+
+def _meant(words: set[str], every: Iterable[Mapping[str, Key]]) -> dict[str, set[Key]]:
+    """The nodes that define words of a piece of code."""
+    found: dict[str, set[Key]] = {}
+    for defined in every:
+        for word in words & defined.keys():
+            found.setdefault(word, set()).add(defined[word])
+    return found
+
+
+def _told(defined: Mapping[str, Key], word: str) -> Iterator[Key]:
+    if word in defined:
+        yield defined[word]
 
 
 def _read(module: Module, graph: Graph) -> dict[str, Key]:
