@@ -10,6 +10,7 @@ from nnx_migrate.abstract.values import Class, DataClass, Library, Static, Unkno
 from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.names import Assignment, Opaque, Parameter, first_name
 from nnx_migrate.source.project import Scope
 
@@ -41,18 +42,24 @@ def symbol_value(
     """Value of a resolved symbol: a class, a function, a constant, or a library name."""
     project = interpreter.project
     info = project.classes.get(symbol)
+    if info is not None and info.linen:
+        return Class(info)
+    identifier = symbol.rpartition(".")[2]
     if info is not None:
-        return Class(info) if info.linen else DataClass(info)
+        if changed_globals(project).may_be_other(info.module.name, identifier, also_inside=True):
+            return Unknown(f"{identifier} is changed while the program runs")
+        return DataClass(info)
     definition = project.definition(symbol)
     if definition is None:
         return Library(symbol)
     module, target = definition
     if isinstance(target, ast.FunctionDef):
+        if changed_globals(project).may_be_other(module.name, identifier):
+            return Unknown(f"{identifier} is bound anew while the program runs")
         scope = Scope(module)
         function = Function(target, scope)
         return decorated(interpreter, function, target.decorator_list, Frame(scope, {}))
     if isinstance(target, ast.expr):
-        identifier = symbol.rpartition(".")[2]
         return global_value(interpreter, identifier, target, Scope(module), frame)
     return Unknown(f"{symbol} is not modelled")
 
@@ -64,12 +71,16 @@ def global_value(
 
     ``scope`` is the one that binds it. Only what stands in the same module or function can write it.
     """
+    named = Static(ex.name(name if _reaches(interpreter, scope) else f"{ex.FOREIGN}{name}"))
+    changed = changed_globals(interpreter.project)
+    if not scope.tables and changed.may_change(scope.module.name, name):
+        return named
     result = interpreter.evaluate(value, Frame(scope, {}))
     if not isinstance(result, Static | Unknown):
         return result
     if isinstance(result, Static) and result.expr.is_constant:
         return result
-    return Static(ex.name(name if _reaches(interpreter, scope) else f"{ex.FOREIGN}{name}"))
+    return named
 
 
 def _reaches(interpreter: Interpreter, scope: Scope) -> bool:
