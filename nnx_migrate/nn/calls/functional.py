@@ -21,16 +21,17 @@ from flax import nnx
 from flax.core.scope import in_filter
 
 from nnx_migrate.nn.calls.bridging import give_variables, has_variables
+from nnx_migrate.nn.calls.late_values import attach, given_trees
 from nnx_migrate.nn.calls.objects import holds_tracer
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.late import is_late
 from nnx_migrate.nn.variables.linen_variables import flat_state, leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
-from nnx_migrate.nn.variables.sharing import is_lazy, linen_place, modules_in
+from nnx_migrate.nn.variables.sharing import linen_place, modules_in
 from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.nn.variables.state import Running, running
-from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init, variable
+from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init
 from nnx_migrate.sharding.boxes import is_axis_metadata, unbox
 
 M = TypeVar("M", bound=nnx.Module)
@@ -141,6 +142,7 @@ def apply(
             is_again,
             module=copy,
             places={id(one): path for path, one in modules_in(copy)} if mutable else {},
+            trees=given_trees(copy, values),
         )
         call = functools.partial(_call, here, _method(copy, method), args, kwargs)
         start = _sown_before({*here.places.values()}, values, collections)
@@ -152,7 +154,7 @@ def apply(
         draws.update(tallies.below(()))
     after = flat_state(copy, nnx.state(copy, lambda _, one: not is_init or is_moved_by_init(one)))
     after |= {path: one for path, one in sown.items() if one is not start.get(path)}
-    _check_unchanged(before, after, mutable)
+    _check_unchanged(before, after, mutable, values)
     if mutable is False:
         return outputs
     extra = {name: values[name] for name in values if in_filter(mutable, name)}
@@ -191,6 +193,8 @@ def _look_up(values: Mapping[str, Any], path: Path) -> tuple[bool, Any]:
 def _reboxed(values: Mapping[str, Any], path: Path, value: Any) -> Any:
     """A value that the call changed, in the box in which it was given."""
     _, given = _look_up(values, path)
+    if isinstance(given, dict) and _is_same(value, given):
+        return given  # a copy of a module has the keys of dicts in another order
     return given.replace_boxed(value) if is_axis_metadata(given) else value
 
 
@@ -207,7 +211,7 @@ def _merged(model: M, values: Mapping[str, Any], mutable: Any) -> M:
         entries.append((path, one))
     copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
     _fill_bridges(copy, values)
-    _attach(copy, values)
+    attach(copy, values)
     return copy
 
 
@@ -221,26 +225,6 @@ def _keys_of_params(model: nnx.Module, above: Path) -> dict[tuple[Path, str], in
         )
         for path, owner in owners
     }
-
-
-def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
-    """Give the model the variables that a call made before (caches), which it does not hold yet."""
-    others = [
-        (collection, path, value)
-        for collection, tree in values.items()
-        if collection != "params" and isinstance(tree, Mapping)
-        for path, value in leaves(tree)
-    ]
-    if not others:
-        return
-    place = linen_place(model)
-    owners = {tuple(map(str, place(path))): one for path, one in nnx.iter_graph(model)}
-    for collection, path, value in others:
-        owner = owners.get(path[:-1])
-        if not isinstance(owner, nnx.Module) or is_lazy(owner):
-            continue
-        if getattr(owner, path[-1], None) is None:
-            setattr(owner, path[-1], variable(collection, value, is_given=True))
 
 
 def _fill_bridges(model: nnx.Module, values: Mapping[str, Any]) -> None:
@@ -307,9 +291,15 @@ def _shapes(value: Any) -> Any:
     return shapes[0] if len(shapes) == 1 else shapes
 
 
-def _check_unchanged(before: Mapping[Path, Any], after: Mapping[Path, Any], mutable: Any) -> None:
+def _check_unchanged(
+    before: Mapping[Path, Any], after: Mapping[Path, Any], mutable: Any, values: Mapping[str, Any]
+) -> None:
     for path, value in after.items():
-        if not in_filter(mutable, path[0]) and not _is_same(value, before.get(path)):
+        if in_filter(mutable, path[0]):
+            continue
+        # A dict that was given is a variable once the call asks for it.
+        known = before[path] if path in before else _look_up(values, path)[1]
+        if not _is_same(value, known):
             raise errors.ModifyScopeVariableError(
                 f"the call changed '{'/'.join(path[1:])}' in collection '{path[0]}', which is not "
                 f"mutable: pass mutable=['{path[0]}'] and keep what apply returns"

@@ -49,6 +49,7 @@ class Running:
       module: the outermost module that it runs.
       marks: an array for each lazy module inside, by Linen's path: it is used where the call first reaches it.
       places: where Linen has the modules that it runs, those inside of transformations aside, by id.
+      trees: dicts that it was given, by the module, collection and name of the variable that may hold each.
       reached: in which order it made variables, by collection and path, and ran the modules that it runs
         inside of transformations, by ``LIFT`` and path.
     """
@@ -64,6 +65,7 @@ class Running:
     module: nnx.Module | None = None
     marks: dict[tuple[str, ...], jax.Array] = field(default_factory=dict)
     places: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    trees: Mapping[tuple[int, str, str], Any] = field(default_factory=dict)
     reached: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def note(self, module: nnx.Module, collection: str, *name: str) -> None:
@@ -166,6 +168,7 @@ def has_variable(module: nnx.Module, col: str, name: str, *, made_later: bool = 
       made_later: the method makes the variable after it asks, so that in Linen's ``init`` the first
         call has none; the constructor of the migrated module has made it.
     """
+    _take_given(module, col, name)
     held = type(getattr(module, name, None)) is variable_type(col)
     call = _running.get()
     if not made_later or call is None or not call.is_init or call.is_again:
@@ -174,6 +177,14 @@ def has_variable(module: nnx.Module, col: str, name: str, *, made_later: bool = 
     is_first = key not in call.asked
     call.asked[key] = module  # kept, so that no other module gets its id
     return held and not is_first
+
+
+def _take_given(module: nnx.Module, col: str, name: str) -> None:
+    """Make a variable of the dict that the running call was given for it."""
+    call = _running.get()
+    key = id(module), col, name
+    if call is not None and key in call.trees and getattr(module, name, None) is None:
+        setattr(module, name, variable(col, call.trees[key], is_given=True))
 
 
 def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> bool:
@@ -193,6 +204,7 @@ def get_variable(module: nnx.Module, col: str, name: str, default: Any = None) -
 
     One with logical axis names is in a box, as Linen's is (:mod:`nnx_migrate.sharding`).
     """
+    _take_given(module, col, name)
     found = getattr(module, name, None)
     return boxed(found) if type(found) is variable_type(col) else default
 
