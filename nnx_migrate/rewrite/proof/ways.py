@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.proof.accesses import EXAMPLE, SUBCLASSES, Access, accesses
 from nnx_migrate.rewrite.proof.ambiguous_names import ambiguous_names
 from nnx_migrate.rewrite.proof.doubt import Doubt
+from nnx_migrate.rewrite.proof.module_hooks import hooked_names
 from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import linked_modules
@@ -37,6 +38,7 @@ def ways(project: Project) -> Ways:
         if module.name in linked or SUBCLASSES in module.text or is_example:
             places = places_of(module, frozenset())
             by_place += accesses(project, places, uses)
+            by_place += hooked_names(project, places)
             by_name += ambiguous_names(project, places) if module.name in linked else ()
     return Ways(tuple(by_place), tuple(by_name))
 
