@@ -6,24 +6,22 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import Array, Library, Partial, Static, Value, as_array
+from nnx_migrate.abstract.values import Array, Library, Partial, Value, as_array
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.module_fields import functions_in_fields
+from nnx_migrate.sizes.given_functions import functions_of
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
 
-def changes_size(
-    interpreter: Interpreter, target: Value, array: Array, node: ast.Call, frame: Frame
-) -> bool:
-    """Whether a value of the field that is called gives ``array`` another last size.
+def changes_size(interpreter: Interpreter, array: Array, node: ast.Call, frame: Frame) -> bool:
+    """Whether a value of what is called gives ``array`` another last size: a field, an entry of a table.
 
-    That is its default, or a function that a constructor call of the project gives it. Then the field
-    holds no activation, and what it makes of the array nobody knows.
+    Of a field that is its default, or a function that a constructor call of the project gives it. Then it
+    is no activation, and what it makes of the array nobody knows.
     """
     built = set(interpreter.built)
-    for value in _values(interpreter, target):
+    for value in _values(interpreter, node.func, frame):
         if isinstance(value, Function | Partial | Library):
             made = as_array(interpreter.call(value, (array,), {}, node, frame))
             if made is not None and made.axis(-1) != array.axis(-1):
@@ -35,18 +33,12 @@ def changes_size(
     return True
 
 
-def _values(interpreter: Interpreter, target: Value) -> Iterator[Value]:
-    """What the class' own field that ``target`` is may hold: its default, functions it is given."""
-    match target:
-        case Static(expr=expr) if isinstance(expr.node, ast.Attribute):
-            name = expr.node.attr
-        case _:
-            return
-    if expr.text != f"self.{name}":
-        return
-    cls = interpreter.root.info
-    for one in cls.fields:
-        if one.name == name and one.default is not None:
-            yield interpreter.evaluate(one.default, Frame(one.owner.scope, {}))
-    for value, scope in functions_in_fields(interpreter.project).get((cls.name, name), ()):
-        yield interpreter.evaluate(value, Frame(scope, {}))
+def _values(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Iterator[Value]:
+    """The functions that what is called may be."""
+    owner = frame.instance
+    around = owner.info.node if owner is not None else None
+    for value, scope in functions_of(interpreter.project, node, frame.scope, around):
+        if isinstance(value, ast.FunctionDef):
+            yield Function(value, scope)
+        else:
+            yield interpreter.evaluate(value, Frame(scope, {}))

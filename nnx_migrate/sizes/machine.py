@@ -184,7 +184,7 @@ class Machine(Interpreter):
             return Unknown("what a module of any class returns")
         is_callable = isinstance(target, Static | Argument)
         if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
-            if not changes_size(self, target, array, node, frame):
+            if not changes_size(self, array, node, frame):
                 return array
             return Unknown(f"{ast.unparse(node.func)} changes the size of what it is given")
         return Unknown("the called value is unknown", made_by=ast.unparse(node.func))

@@ -1,4 +1,4 @@
-"""What constructor calls of the project give fields: modules, or functions, that are no mere activation."""
+"""What constructor calls of the project give fields, and where that is a module."""
 
 from __future__ import annotations
 
@@ -24,37 +24,30 @@ def fields_with_modules(project: Project) -> frozenset[Field]:
     """
     return frozenset(
         field
-        for field, value, scope, around in _given(project)
+        for field, value, scope, around in given_values(project)
         if _holds_module(project, value, scope, around)
     )
 
 
-@lru_cache(maxsize=2)
-def functions_in_fields(project: Project) -> Mapping[Field, list[tuple[ast.expr, Scope]]]:
-    """The lambdas and functions of the project that constructor calls give to fields."""
-    found: dict[Field, list[tuple[ast.expr, Scope]]] = {}
-    for field, value, scope, _ in _given(project):
-        if isinstance(value, ast.Lambda) or project.function(project.resolve(value, scope)):
-            found.setdefault(field, []).append((value, scope))
-    return found
-
-
 def values_given(project: Project, field: Field) -> Iterator[ast.expr]:
     """What constructor calls give a field."""
-    return (value for one, value, _, _ in _given(project) if one == field)
+    return (value for one, value, _, _ in given_values(project) if one == field)
 
 
 @lru_cache(maxsize=2)
 def given_to_fields(project: Project) -> Mapping[Field, list[tuple[ast.expr, Scope]]]:
     """What constructor calls give each field and where it stands; under "" what nobody knows the field of."""
     found: dict[Field, list[tuple[ast.expr, Scope]]] = {}
-    for field, value, scope, _ in _given(project):
+    for field, value, scope, _ in given_values(project):
         found.setdefault(field, []).append((value, scope))
     return found
 
 
 @lru_cache(maxsize=2)
-def _given(project: Project) -> tuple[tuple[Field, ast.expr, Scope, ast.ClassDef | None], ...]:
+def given_values(
+    project: Project,
+) -> tuple[tuple[Field, ast.expr, Scope, ast.ClassDef | None], ...]:
+    """The fields that constructor calls set, with the value, its scope and the class it stands in."""
     return tuple(_all_given(project))
 
 

@@ -17,9 +17,9 @@ def is_nameless(body: Iterable[ast.stmt], *, is_named: bool = False) -> bool:
 
     ::
 
-        scope_name = names('Dense')
-        setattr(self, scope_name, nnx.Linear(in_features_of[scope_name], 4, rngs=rngs))
-        self.head = nnm.Sequential([nnx.Linear(in_features_of[scope_name], w) for w in ws])
+        scope_name = names('Block')
+        setattr(self, scope_name, Block(in_features_of[scope_name], 4, rngs=rngs))
+        self.head = nnm.Sequential([Block(in_features_of[scope_name], w) for w in ws])
 
     The last statement has another's name, and no statement could say that of each item.
     """
