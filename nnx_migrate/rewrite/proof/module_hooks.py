@@ -79,7 +79,7 @@ def _meant(
         ):
             return home.name, rest[0]
     if isinstance(node, ast.Name) and place.scope.lookup(node.id) is None:
-        starred = hooked.intersection(project.starred(place.scope.module))
+        starred = hooked.intersection(project.stars.starred(place.scope.module))
         if starred and not hasattr(builtins, node.id):
             return min(starred), node.id
     return "", None
