@@ -160,7 +160,7 @@ class _Reading:
     def _makes_state(self, value: ast.AST) -> bool:
         if isinstance(value, ast.FunctionDef | ast.Lambda):
             return not defaults_of(value.args).keys().isdisjoint(self._changed_in(value))
-        if not isinstance(value, ast.Call):
+        if not isinstance(value, ast.Call) or self._function(value.func) is not None:
             return False
         cls = plain_class(self.project, self.scope, value)
         if cls is not None:
