@@ -292,6 +292,6 @@ def _holds(value: ast.AST, items: Collection[int], names: frozenset[str]) -> boo
     if id(value) in items or (isinstance(value, ast.Name) and value.id in names):
         return True
     parts = held_parts(value)
-    if isinstance(value, ast.Call) and last_name(value.func) == "Sequential":
-        parts = value.args
+    if isinstance(value, ast.Call) and last_name(value.func)[:1].isupper():
+        parts = value.args  # an object may hold what it is made with: a chain of layers
     return any(_holds(one, items, names) for one in parts)
