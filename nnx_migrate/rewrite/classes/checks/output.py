@@ -43,6 +43,7 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
             "build the submodule where its input is known, or give the size as a field",
             "sizes",
         )
+    _check_own(cls, function)
     if any(is_nameless(one.body) for one in functions):
         raise Refused(
             cls.node,
@@ -51,7 +52,6 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
             "give the submodule a name= or its sizes as fields",
             "sizes",
         )
-    _check_own(cls, function)
     _check_builtins(cls, functions)
     imported = {name.partition(".")[0] for name in IMPORTS}
     known = {*_BUILTINS} | imported | {"__class__"} | _class_names(cls) | builders
