@@ -44,6 +44,12 @@ class Filled:
         self._uses = {
             key: _renamed(_uses(every), renamed[key[0]]) for key, every in statements.items()
         }
+        # A function's ``cls`` is what it is given: ``def dataclass(cls): ...``.
+        self._classes = {
+            key
+            for key, every in statements.items()
+            if any(isinstance(one, ast.ClassDef) for one in every)
+        }
 
     def links(
         self, named: Mapping[Key, set[Key]], words: Mapping[Key, Mapping[str, set[Key]]]
@@ -58,7 +64,7 @@ class Filled:
             tables = _meant(uses.changed, meant) | _objects(uses, meant)
             # `get_table()[name] = make`: the table is what that function names.
             tables |= {more for one in tables if one[1] for more in named[one] if not more[1]}
-            tables |= {key} if key[1] and uses.changed & _OWN else set()
+            tables |= {key} if key in self._classes and uses.changed & _OWN else set()
             fills[key] = tables
             yield from ((one, key) for one in tables if one != key)
         todo = [key for key, tables in fills.items() if key[1] and tables]
