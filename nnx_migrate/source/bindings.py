@@ -150,19 +150,8 @@ def names_bound_at(node: ast.AST) -> Iterator[str]:
 def bound_values(around: ast.AST, name: str) -> Iterator[ast.expr | None]:
     """What a name is bound to in a function or file; None for a binding of another kind."""
     plain: set[int] = set()
-    for node in walk(around):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                bound = [*targets]
-            case ast.AnnAssign(target=target, value=value) if value is not None:
-                bound = [target]
-            case ast.NamedExpr(target=target, value=value):
-                bound = [target]
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                bound = [target]
-            case _:
-                continue
-        for one in (part for whole in bound for part in _targets(whole)):
+    for target, value in plain_bindings(around):
+        for one in _targets(target):
             if one.id == name:
                 plain.add(id(one))
                 yield value
@@ -178,6 +167,21 @@ def bound_values(around: ast.AST, name: str) -> Iterator[ast.expr | None]:
             case ast.Attribute(value=ast.Name(id=other), attr=word) if other == name:
                 if word in CHANGES:
                     yield None
+
+
+def plain_bindings(around: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What assignments and loops bind, each with the value that it, or a part of it, comes from."""
+    for node in walk(around):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                yield from ((one, value) for one in targets)
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.NamedExpr(target=target, value=value)
+                | ast.For(target=target, iter=value)
+                | ast.comprehension(target=target, iter=value)
+            ):
+                yield target, value
 
 
 def _targets(target: ast.expr) -> Iterator[ast.Name]:

@@ -15,22 +15,27 @@ CHANGING = frozenset(
     " intersection_update difference_update symmetric_difference_update __next__"
     " fill put resize partition".split()
 )
+# Functions of ``operator`` that change their first argument.
+CHANGING_OPERATORS = frozenset({"delitem", "iadd", "iconcat", "imul", "ior", "setitem"})
 # Statements that a compact method keeps or drops whole; how often their bodies run is not followed.
 WHOLE = ast.While | ast.Try | ast.Match | ast.AsyncFor | ast.AsyncWith
 
 
 def changed_names(part: ast.AST) -> frozenset[str]:
     """Locals whose objects ``part`` changes in place, functions inside it included."""
-    found: set[str] = set()
-    for node in walk(part):
-        match node:
-            case ast.Call():
-                found |= set(changed_by_call(node))
-            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
-                found |= set(holders(value, whole=False))
-            case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
-                found |= set(holders(value, whole=False))
-    return frozenset(found)
+    return frozenset(name for node in walk(part) for name in changed_at(node))
+
+
+def changed_at(node: ast.AST) -> Iterator[str]:
+    """Locals whose objects a node changes in place by itself, whatever stands inside it."""
+    match node:
+        case ast.Call():
+            yield from changed_by_call(node)
+        case (
+            ast.Subscript(value=value, ctx=ast.Store() | ast.Del())
+            | ast.Attribute(value=value, ctx=ast.Store() | ast.Del())
+        ):
+            yield from holders(value, whole=False)
 
 
 def changed_by_call(call: ast.Call) -> Iterator[str]:

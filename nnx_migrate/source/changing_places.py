@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from nnx_migrate.source.bindings import names_bound_below, target_names
+from nnx_migrate.source.bindings import names_bound_below, plain_bindings, target_names
 from nnx_migrate.source.changes import CHANGING
 from nnx_migrate.source.names import first_name, last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
@@ -115,21 +115,9 @@ class Namespaces:
 def _values(around: ast.AST) -> dict[str, list[ast.expr]]:
     """What the names of a function or file are bound to, and what loops go through under them."""
     found: dict[str, list[ast.expr]] = {}
-    for node in walk(around):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                bound = [*targets]
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                bound = [target]
-            case ast.NamedExpr(target=target, value=value):
-                bound = [target]
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                bound = [target]
-            case _:
-                continue
-        for one in bound:
-            for name in target_names(one):
-                found.setdefault(name, []).append(value)
+    for target, value in plain_bindings(around):
+        for name in target_names(target):
+            found.setdefault(name, []).append(value)
     return found
 
 

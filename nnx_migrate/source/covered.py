@@ -27,7 +27,7 @@ def covered_names(modules: Mapping[str, Module]) -> dict[str, Module]:
         project = Project(dict(every))
         more = {}
         for module in every.values():
-            covered = _Stars(project, module).covered() if module.stars else {}
+            covered = _StarredModule(project, module).covered() if module.stars else {}
             if covered.keys() - module.covered.keys():
                 more[module.name] = replace(module, covered=covered)
         if not more:
@@ -37,7 +37,7 @@ def covered_names(modules: Mapping[str, Module]) -> dict[str, Module]:
     return found
 
 
-class _Stars:
+class _StarredModule:
     """The stars of one module, from the first to the last."""
 
     def __init__(self, project: Project, module: Module) -> None:

@@ -159,6 +159,11 @@ BODY
 """
 
 
+def in_setup(body: str) -> str:
+    head, _, tail = SOURCE.partition("    @nn.compact\n    def __call__(self, x):\nBODY\n")
+    return head + SETUP.replace("BODY", textwrap.indent(body, " " * 8)) + tail
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -177,9 +182,7 @@ BODY
     ],
 )
 def test_sizes_in_setup_are_those_after_the_change(body: str) -> None:
-    head, _, tail = SOURCE.partition("    @nn.compact\n    def __call__(self, x):\nBODY\n")
-    setup = SETUP.replace("BODY", textwrap.indent(body, " " * 8))
-    assert net_alike(f"{head}{setup}{tail}", "jnp.ones((2, 4))")["m.Net"] == "explicit"
+    assert net_alike(in_setup(body), "jnp.ones((2, 4))")["m.Net"] == "explicit"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +195,5 @@ def test_sizes_in_setup_are_those_after_the_change(body: str) -> None:
     ],
 )
 def test_functions_that_only_read_a_list_leave_its_sizes_known(body: str) -> None:
-    head, _, tail = SOURCE.partition("    @nn.compact\n    def __call__(self, x):\nBODY\n")
-    setup = SETUP.replace("BODY", textwrap.indent(body, " " * 8))
-    files = {"m.py": f"{head}{setup}{tail}"}
+    files = {"m.py": in_setup(body)}
     assert "self.second = nnx.Linear(3, 5" in texts(rewrite(files), files)["m.py"]

@@ -12,6 +12,7 @@ from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.library_call import LibraryCall
 from nnx_migrate.sizes.lists import lose_handed
 from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.source.changes import CHANGING_OPERATORS
 
 
 def unmodelled(call: LibraryCall) -> Value:
@@ -35,7 +36,7 @@ def unmodelled(call: LibraryCall) -> Value:
 _CHANGES = (
     *("builtins.list.", "builtins.dict.", "builtins.set."),  # ``list.append(widths, 3)``
     "numpy.random.",
-    *(f"operator.{name}" for name in ("setitem", "delitem", "iadd", "iconcat", "imul", "ior")),
+    *(f"operator.{name}" for name in CHANGING_OPERATORS),
 )
 
 

@@ -9,7 +9,7 @@ where it is read, as Linen does.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -104,13 +104,13 @@ class Inliner:
 
     Args:
       unknown: names that only ``__init__`` knows (size arguments, rngs).
-      changed: locals whose values change in place.
+      changed: gives the locals whose values change in place.
       held: what reads a variable, by the id of the call that makes it.
     """
 
     method: ast.FunctionDef
     unknown: frozenset[str]
-    changed: Collection[str]
+    changed: Callable[[], Collection[str]]
     held: Mapping[int, Expression] = field(default_factory=dict)
 
     def edits(
@@ -142,7 +142,7 @@ class Inliner:
 
     def _bound(self, name: str, reader: ast.expr) -> ast.expr | None:
         """What a local name holds where ``reader`` reads it: its last value at the top level."""
-        if name in self.changed:
+        if name in self.changed():
             return None
         body = self.method.body
         place = next(i for i, one in enumerate(body) if _contains(one, reader))

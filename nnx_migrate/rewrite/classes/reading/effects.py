@@ -16,7 +16,8 @@ from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.changes import (
     CHANGING,
-    changed_by_call,
+    CHANGING_OPERATORS,
+    changed_at,
     changed_names,
     given_to,
     holders,
@@ -40,7 +41,7 @@ _IMPURE_MODULES = ("numpy.random.",)
 _IMPURE = frozenset(
     {f"builtins.{name}" for name in ("delattr", "eval", "exec", "setattr", "vars")}
     | {f"numpy.{name}" for name in ("copyto", "fill_diagonal", "place", "put", "putmask")}
-    | {f"operator.{name}" for name in ("delitem", "iadd", "iconcat", "imul", "ior", "setitem")}
+    | {f"operator.{name}" for name in CHANGING_OPERATORS}
 )
 _TYPES = frozenset({"bytearray", "deque", "dict", "list", "object", "set"})
 # Methods of objects that read.
@@ -175,7 +176,7 @@ class _Reading:
 
     def changed_at(self, node: ast.AST) -> Iterator[str]:
         """Names of what a node may change."""
-        for name in _changed_here(node):
+        for name in changed_at(node):
             yield from self.made & self._origins.get(name, frozenset())
         match node:
             case ast.Call(func=function):
@@ -245,17 +246,6 @@ class _Reading:
             is_builtin = isinstance(callee, ast.Name) and self.scope.lookup(callee.id) is None
             return is_builtin and f"builtins.{ast.unparse(callee)}" in _IMPURE
         return self._is_foreign(symbol) and not _is_pure(symbol)
-
-
-def _changed_here(node: ast.AST) -> Iterator[str]:
-    """Locals that a node itself changes in place, or a part of which."""
-    match node:
-        case ast.Call():
-            yield from changed_by_call(node)
-        case ast.Subscript(value=value) | ast.Attribute(value=value) if not isinstance(
-            node.ctx, ast.Load
-        ):
-            yield from holders(value, whole=False)
 
 
 def _given(call: ast.Call) -> tuple[ast.expr, ...]:

@@ -123,6 +123,7 @@ class SetupConverter:
             edits[id(item.call)] = named(item, self.builder)
         nones, done = none_edits(found, self.method, self.remarks)
         edits |= nones
+        kept = KeptValues(self.project, self.cls, self.method)
         plain = PlainAttributes(
             self.project,
             self.cls,
@@ -131,9 +132,10 @@ class SetupConverter:
             self.remarks,
             self.common,
             self.static,
+            kept,
         )
         plain.add([one for one in found if id(one.value) not in done], edits, properties)
-        self._computed(found, items, edits, properties)
+        self._computed(found, items, edits, properties, kept)
         around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
         hoisting = Hoisting(self.cls, self.method, self.sizes, self.layout)
         for statement in statements(self.method.body):
@@ -187,6 +189,7 @@ class SetupConverter:
         items: Mapping[int, Item],
         edits: Edits,
         properties: dict[str, Expression],
+        kept: KeptValues,
     ) -> None:
         """Properties of what follows a variable."""
         storing = Storing(items, self.builder)
@@ -194,7 +197,6 @@ class SetupConverter:
         structures = (one for one in found if one.kind is Kind.STRUCTURE)
         listed = {key for one in structures for key in listed_params(one, items)}
         made = [one for one in storing.made_in(self.method) if id(one.call) not in listed]
-        kept = KeptValues(self.project, self.cls, self.method)
         inliner = Inliner(self.method, unknown, kept.changed_locals, reads_of(made))
         known = {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         renderer = renderer_of(self.cls.module, self.common).with_edits(known)

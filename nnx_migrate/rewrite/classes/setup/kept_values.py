@@ -88,9 +88,12 @@ class KeptValues:
             return False  # ``self.last = widths.pop()``
         return all(self._stores.get(name, 0) <= 1 for name in reads)
 
-    @cached_property
     def changed_locals(self) -> frozenset[str]:
         """Locals of ``setup`` whose values change in place."""
+        return self._changed_locals
+
+    @cached_property
+    def _changed_locals(self) -> frozenset[str]:
         return changed_names(self.setup) | self._effects.keys()
 
     @cached_property

@@ -40,6 +40,7 @@ class PlainAttributes:
     remarks: Remarks
     common: Edits
     static: Mapping[int, str]
+    kept: KeptValues
 
     def add(self, found: list[Attribute], edits: Edits, properties: dict[str, Expression]) -> None:
         """Arrays become properties; lists and dicts are frozen as Linen freezes them.
@@ -47,12 +48,11 @@ class PlainAttributes:
         Raises:
           Refused: an attribute holds what calls change, or what they would find anew.
         """
-        values = KeptValues(self.project, self.cls, self.method)
         renderer = renderer_of(self.cls.module, self.common).with_edits(
             {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         )
         unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
-        inliner = Inliner(self.method, unknown, values.changed_locals)
+        inliner = Inliner(self.method, unknown, self.kept.changed_locals)
         scope, local = self.cls.scope.enter(self.method), local_values(self.method)
         gone: set[int] = set()
         for one in found:
@@ -61,12 +61,12 @@ class PlainAttributes:
             check_objects(self.project, scope, one.value)
             has_arrays = may_be_array(self.project, scope, one.value, local)
             if has_arrays:
-                values.check(one)
+                self.kept.check(one)
             if isinstance(one.value, ast.List | ast.Dict | ast.ListComp | ast.DictComp):
                 self._wrapped(one, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
             elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
-                if value is None or not (assigned_once(found, one) and values.is_steady(one)):
+                if value is None or not (assigned_once(found, one) and self.kept.is_steady(one)):
                     is_named = isinstance(one.value, ast.Name)  # it may be a list
                     self._wrapped(one, "nnm.as_field" if is_named else "nnm.constant", edits)
                     continue
