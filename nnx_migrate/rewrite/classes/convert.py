@@ -45,6 +45,7 @@ from nnx_migrate.rewrite.classes.checks.stacking import check_late
 from nnx_migrate.rewrite.classes.checks.transformed_draws import check_transformed_draws
 from nnx_migrate.rewrite.classes.checks.trees import check_dicts, check_trees
 from nnx_migrate.rewrite.classes.checks.unread import check_unread
+from nnx_migrate.rewrite.classes.checks.vocabulary import check_vocabulary
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.carry_helpers import counted_calls
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
@@ -135,6 +136,7 @@ class _Conversion:
 
     def run(self) -> ConvertedClass:
         check_bases(self.project, self.cls)
+        check_vocabulary(self.project, self.cls)
         self._check_sizes()
         self._find_items()
         self._check_items()

@@ -27,6 +27,7 @@ from nnx_migrate.edit.statements import (
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped_function
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
+from nnx_migrate.rewrite.classes.checks.vocabulary import check_vocabulary
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.data import (
@@ -77,6 +78,7 @@ class _Conversion:
     def run(self) -> ConvertedFunction:
         for node, reason in self.sizes.problems:
             raise Refused(node, reason, "build it in the class", "sizes")
+        check_vocabulary(self.project, self.function.cls)
         self.sizes = relaxed(self.sizes)
         cls = self.function.method_of
         self.layout = _layout_of(self.function) if cls is None else layout_of(cls)

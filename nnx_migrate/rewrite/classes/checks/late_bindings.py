@@ -43,8 +43,6 @@ def _rounds(node: ast.AST) -> tuple[set[str], list[ast.AST]]:
         case ast.For(target=target, body=body):
             names = {*target_names(target), *(name for one in body for name in bound_names(one))}
             return names, list(body)
-        case ast.While(body=body):
-            return {name for one in body for name in bound_names(one)}, list(body)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
             return _targets(node), [ast.List([node.elt], ast.Load())]
         case ast.DictComp():

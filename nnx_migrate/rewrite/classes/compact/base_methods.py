@@ -115,7 +115,7 @@ def _is_certain(node: ast.AST, wanted: ast.AST) -> bool:
     """Whether running the statement evaluates ``wanted`` exactly once."""
     if node is wanted:
         return True
-    if isinstance(node, (*_MAYBE, ast.If, ast.For, ast.While, ast.FunctionDef, ast.Try, ast.Match)):
+    if isinstance(node, (*_MAYBE, ast.If, ast.For, ast.FunctionDef, ast.Match)):
         return False
     return any(_is_certain(child, wanted) for child in ast.iter_child_nodes(node))
 

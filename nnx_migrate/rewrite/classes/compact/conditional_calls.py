@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.classes.compact.holding import ADDS, Held, Names, names
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.source.bindings import loop_pairs
-from nnx_migrate.source.leaving import leaves, raises, returns
+from nnx_migrate.source.leaving import leaves
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
@@ -186,9 +186,6 @@ def _bound(statement: ast.stmt) -> Iterator[tuple[Names, ast.expr]]:
             for one in args:
                 if attr in ADDS or not isinstance(one, ast.Name):
                     yield _targets(owner), one
-    for part in ast.iter_child_nodes(statement):
-        for node in each(part, ast.NamedExpr) if isinstance(part, ast.expr) else ():
-            yield _targets(node.target), node.value
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[Names, ast.expr]]:
@@ -260,16 +257,8 @@ def _statement(statement: ast.stmt, wanted: _Wanted) -> bool | None:
             return False if False in ways else True if ways == (True, True) else None
         case ast.For(iter=head, body=body):
             return True if _reads(head, wanted) else _block(body, wanted)
-        case ast.While(test=test):
-            return True if _reads(test, wanted) else None
         case ast.With(items=managers, body=body):
             return True if any(_reads(one, wanted) for one in managers) else _block(body, wanted)
-        case ast.Try(body=body):
-            if raises(body) and any(
-                not isinstance(one.body[-1], ast.Raise) for one in statement.handlers
-            ):
-                return False if returns([statement]) else None
-            return _block(body, wanted)
         case ast.Match():
             return None
         case ast.Raise():

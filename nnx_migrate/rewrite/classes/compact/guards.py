@@ -143,13 +143,13 @@ def _is_kept(test: ast.expr, between: Sequence[ast.stmt], changed: AbstractSet[s
 
 def _may_change(node: ast.AST, names: frozenset[str]) -> bool:
     match node:
-        case ast.Return() | ast.NamedExpr() | ast.Global() | ast.Nonlocal():
+        case ast.Return():
             return True
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             return name in names
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return name in names
-        case ast.Import() | ast.ImportFrom() | ast.Match() | ast.Try():
+        case ast.Import() | ast.ImportFrom() | ast.Match():
             return True
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):  # ``names.append(...)``
             return name in names

@@ -59,7 +59,6 @@ class Held:
                 | ast.DictComp(value=one)
                 | ast.Starred(value=one)
                 | ast.Subscript(value=one)
-                | ast.NamedExpr(value=one)
             ):
                 return [one]
             case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):

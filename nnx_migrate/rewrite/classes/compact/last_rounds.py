@@ -31,7 +31,7 @@ def refuse_last_rounds(method: ast.FunctionDef, items: Mapping[int, Item], rule:
 
 
 def _unread_in_loops(method: ast.FunctionDef) -> Iterator[ast.Call]:
-    for loop in each(method, (ast.For, ast.While)):
+    for loop in each(method, ast.For):
         inside = [node for one in loop.body for node in walk(one)]
         names = [one for one in inside if isinstance(one, ast.Name)]
         read = {one.id for one in names if isinstance(one.ctx, ast.Load)}

@@ -57,7 +57,7 @@ def _place(item: Item) -> tuple[int, int]:
 
 def made_always(method: ast.FunctionDef | None, late: Iterable[Item]) -> bool:
     """Whether every call of a method makes one of the variables, and not only under a condition."""
-    blocks = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.FunctionDef)
+    blocks = (ast.If, ast.For, ast.With, ast.Match, ast.FunctionDef)
     plain = [one for one in (method.body if method else []) if not isinstance(one, blocks)]
     always = {id(node) for statement in plain for node in walk(statement)}
     return any(id(item.call) in always for item in late)

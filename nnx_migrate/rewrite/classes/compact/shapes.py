@@ -179,8 +179,6 @@ class Shapes:
                     free_names(one) & tainted
                 ):  # key= orders arrays by their values
                     return False
-                case ast.NamedExpr() | ast.Await() | ast.Yield():
-                    return False
         return True
 
     def _copies(self, value: ast.expr) -> list[ast.expr]:

@@ -15,7 +15,6 @@ from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.survey import Survey
-from nnx_migrate.rewrite.classes.compact.walrus import bound_before, check_read
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import index_edits
@@ -62,8 +61,7 @@ class InitText:
                 method.method, "the module is not called 'self'", "rename it to self", RULE
             )
         temporaries = self._temporaries()
-        check_read(method.method, survey.items.values())
-        edits = {**self._edits(temporaries), **bound_before(kept)}
+        edits = self._edits(temporaries)
         if survey.shapes.abstract or draws or self._measures(kept):
             method.remarks.imports.add("nnm")
         emitter = Emitter(

@@ -21,7 +21,7 @@ from nnx_migrate.source.changes import (
 )
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import walk
 
 Groups = Mapping[str, frozenset[str]]
 
@@ -65,8 +65,6 @@ def _links(method: ast.FunctionDef, *, whole: bool) -> Iterator[tuple[str, str]]
                 yield from pairwise(names)  # a = b = [4]
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 yield from _holding(target, value, whole=whole)
-            case ast.NamedExpr(target=target, value=value):
-                yield from _holding(target, value, whole=whole)
             case ast.For(target=target, iter=value) if not whole:
                 yield from _holding(target, value, whole=whole)
 
@@ -99,8 +97,7 @@ def _changed_around(function: FunctionNode) -> frozenset[str]:
     for one in walk(function):
         if isinstance(one, ast.stmt) and one is not function:
             own |= set(bound_names(one))
-    around = {name for one in each(function, ast.Nonlocal) for name in one.names}
-    return frozenset((changed_names(function) - own) | around)
+    return frozenset(changed_names(function) - own)
 
 
 def _changed_arguments(project: Project, scope: Scope, call: ast.Call) -> Iterator[str]:

@@ -41,7 +41,6 @@ def local_values(method: ast.FunctionDef) -> Locals:
             case (
                 ast.AnnAssign(target=target, value=ast.expr() as value)
                 | ast.AugAssign(target=target, value=value)
-                | ast.NamedExpr(target=target, value=value)
                 | ast.For(target=target, iter=value)
                 | ast.comprehension(target=target, iter=value)
                 | ast.withitem(optional_vars=ast.expr() as target, context_expr=value)

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from nnx_migrate.source.bindings import bindings_below, bound_names, target_names
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import walk
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 CONTAINERS = frozenset(
@@ -23,7 +23,6 @@ def held_parts(node: ast.AST) -> Sequence[ast.AST]:
         case (
             ast.Subscript(value=inner)
             | ast.Starred(value=inner)
-            | ast.NamedExpr(value=inner)
             | ast.Call(func=ast.Attribute(value=inner, attr="items" | "values"))
             | ast.DictComp(value=inner)
             | ast.ListComp(elt=inner)
@@ -112,7 +111,6 @@ def _free(node: ast.AST, replaced: Mapping[int, frozenset[str]]) -> Iterator[str
             bound = set(_parameters(arguments)) | {
                 name for statement in body for name in bound_names(statement)
             }
-            yield from (name for one in each(node, ast.Nonlocal) for name in one.names)
             for statement in body:
                 yield from (name for name in _free(statement, replaced) if name not in bound)
         case ast.AugAssign(target=ast.Name(id=name)):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
-from nnx_migrate.source.bindings import bound_names, breaks, jumps, paired, target_names
+from nnx_migrate.source.bindings import bound_names, breaks, jumps, paired
 from nnx_migrate.source.changes import (
     WHOLE,
     changed_by_call,
@@ -20,7 +20,7 @@ from nnx_migrate.source.changes import (
     open_change,
 )
 from nnx_migrate.source.leaving import returns
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Build:
 
 @dataclass(frozen=True, eq=False)
 class Bind:
-    """A statement (or walrus), kept or dropped whole, that binds or mutates local names."""
+    """A statement (or part of one), kept or dropped whole, that binds or mutates local names."""
 
     node: ast.AST
     defines: frozenset[str]  # rebound: the old value is gone
@@ -126,16 +126,8 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             return [*steps, Bind(node, frozenset(), mutated)] if mutated else steps
         case _:
             steps = [step for one in operands(node) for step in _expression(one, items)]
-            binds = [_without_walrus(_bind(one)) for one in _parts(node)]
+            binds = [_bind(one) for one in _parts(node)]
             return [*steps, *(one for one in binds if one.defines or one.mutates)]
-
-
-def _without_walrus(bind: Bind) -> Bind:
-    """What ``:=`` binds on the way has a step of its own, under the conditions around it."""
-    targets = getattr(bind.node, "targets", [getattr(bind.node, "target", ast.Tuple([]))])
-    own = {name for one in targets for name in target_names(one)}
-    inside = {one.target.id for one in each(bind.node, ast.NamedExpr) if one is not bind.node}
-    return replace(bind, defines=bind.defines - (inside - own)) if inside else bind
 
 
 def _whole(node: ast.stmt) -> list[Step]:
@@ -153,7 +145,7 @@ def _parts(node: ast.stmt) -> Sequence[ast.stmt | ast.NamedExpr]:
     names = {one.id for one, _ in pairs if isinstance(one, ast.Name)}
     reads = {one.id for one in each(value, ast.Name)}
     # What a call does, it does in its statement.
-    if len(names) != len(pairs) or names & reads or each(value, (ast.Call, ast.NamedExpr)):
+    if len(names) != len(pairs) or names & reads or each(value, ast.Call):
         return [node]
     return [
         ast.copy_location(ast.NamedExpr(one, given), node)
@@ -215,7 +207,7 @@ def _keyword(node: ast.AST) -> str:
 
 
 def _expression(node: ast.AST, items: Mapping[int, Item]) -> list[Step]:
-    if not contains(node, items) and not _has_walrus(node):
+    if not contains(node, items):
         return []
     match node:
         case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -233,8 +225,6 @@ def _expression(node: ast.AST, items: Mapping[int, Item]) -> list[Step]:
             return [*steps, Branch(node, first, *both)]
         case ast.Lambda():
             return [Unclear(node, "something is built inside a lambda")]
-        case ast.NamedExpr(target=target, value=value):
-            return [*_expression(value, items), Bind(node, frozenset(target_names(target)))]
         case _ if isinstance(node, COMPREHENSIONS):
             return _comprehension(node, items)
     steps = [step for one in operands(node) for step in _expression(one, items)]
@@ -255,10 +245,6 @@ def _comprehension(node: ast.AST, items: Mapping[int, Item]) -> list[Step]:
         loop = Loop(owner, gen.target, gen.iter, outer, tuple(gen.ifs))
         outer = (*_expression(gen.iter, items), loop)
     return list(outer)
-
-
-def _has_walrus(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.NamedExpr) for one in walk(node))
 
 
 def builds(steps: Iterable[Step]) -> list[Item]:

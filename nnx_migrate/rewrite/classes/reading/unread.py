@@ -90,8 +90,6 @@ def _needed(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.AugAssign(target=ast.Name(id=name)):
             yield name
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            yield from names
 
 
 def _numbers(nodes: Sequence[ast.AST]) -> set[str]:

@@ -56,7 +56,7 @@ class Surroundings:
         carried = self.sizes.carried.get(id(statement), ())
         if carried:
             self._carry(statement, carried, edits)
-        if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match):
+        if isinstance(statement, ast.If | ast.For | ast.With | ast.Match):
             return
         sites = [self.items[id(one)] for one in walk(statement) if id(one) in self.items]
         local = self._local_variable(statement)

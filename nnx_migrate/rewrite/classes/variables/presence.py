@@ -16,7 +16,7 @@ from nnx_migrate.source.walking import each, walk
 
 RULE = "module-api"
 _MAKERS = frozenset({"param", "perturb", "variable", "put_variable", "sow"})
-_LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 Method = ast.FunctionDef
 

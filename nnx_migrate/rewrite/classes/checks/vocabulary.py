@@ -1,0 +1,80 @@
+"""The Python of explicit classes: what decides about layers is read, so it is written plainly.
+
+Of 731 classes of 69 published packages that were explicit before this rule, two had one of these statements.
+Each has its own way to run twice, never or later; a class that has one is lazy, and nothing else in the
+analysis has to follow it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.source.changes import changed_by_call
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import each, walk
+
+RULE = "class"
+_Keywords = tuple[tuple[type[ast.AST], str], ...]
+# What runs other code than it shows, or shows not how often.
+_LATER: _Keywords = (
+    (ast.Global, "global"),
+    (ast.Nonlocal, "nonlocal"),
+    (ast.Yield, "yield"),
+    (ast.YieldFrom, "yield from"),
+    (ast.Await, "await"),
+)
+_STATEMENTS: _Keywords = (*_LATER, (ast.While, "while"), (ast.Try, "try"), (ast.NamedExpr, ":="))
+_PLAIN_CHANGES = frozenset({"append", "extend", "pop"})
+
+
+def check_vocabulary(project: Project, cls: ClassInfo) -> None:
+    """Refuse statements that published model code does without.
+
+    A list may grow and lose its last item (``skips.append(x)``, ``skips.pop()``); functions of the project may
+    do what they like but keep something for their next call.
+
+    Raises:
+      Refused: a method has such a statement, or calls a function that has.
+    """
+    for method in cls.methods.values():
+        scope = cls.scope.enter(method)
+        for node in walk(method):
+            text = _keyword(node, _STATEMENTS) or _change(project, scope, node)
+            if text is not None:
+                raise Refused(node, f"its method {method.name} uses `{text}`", _RECIPE, RULE)
+        for call in each(method, ast.Call):
+            function = project.function(project.resolve(call.func, scope))
+            for text in _kept(function):
+                reason = f"it calls {ast.unparse(call.func)}, which uses `{text}`"
+                raise Refused(call, reason, _RECIPE, RULE)
+
+
+_RECIPE = "decide with `if` and `for` alone, or outside of the class, and give it as a field"
+
+
+def _keyword(node: ast.AST, kinds: _Keywords) -> str | None:
+    return next((text for kind, text in kinds if isinstance(node, kind)), None)
+
+
+def _kept(function: ast.FunctionDef | None) -> Iterator[str]:
+    for node in walk(function) if function is not None else ():
+        text = _keyword(node, _LATER)
+        if text is not None:
+            yield text
+
+
+def _change(project: Project, scope: Scope, node: ast.AST) -> str | None:
+    """How a list or dict changes, where it is not by what is added to or taken from its end."""
+    match node:
+        case ast.Subscript(ctx=ast.Del()) | ast.Attribute(ctx=ast.Del()):
+            return f"del {ast.unparse(node)}"
+        case ast.Call(func=ast.Attribute(attr=attr), args=args) if attr in _PLAIN_CHANGES:
+            return ast.unparse(node) if attr == "pop" and args else None
+        case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(attr="at")))):
+            return None  # ``x.at[0].add(1)`` is another array
+        case ast.Call(func=function) if any(changed_by_call(node)):
+            return ast.unparse(function) if project.resolve(function, scope) is None else None
+    return None
