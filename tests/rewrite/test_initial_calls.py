@@ -82,6 +82,35 @@ def test_what_else_is_called_beside_a_function_that_is_handed_the_method_does_no
     assert printed_alike(f"{HEAD}\n\n{helper}{TOKENS}    {use}")["m.Tokens"] == "explicit"
 
 
+COMPACT = """
+
+class Tower(nn.Module):
+    n: int = 2
+
+    @nn.compact
+    def features(self, x):
+        for _ in range(self.n):
+            x = nn.relu(nn.Dense(4)(x))
+        return x
+
+    def __call__(self, x):
+        return self.features(x).mean(-1)
+
+
+def main():
+"""
+
+
+@pytest.mark.parametrize(("method", "form"), [("features", "lazy"), ("__call__", "explicit")])
+def test_a_compact_method_that_reads_fields_alone_makes_variables_too(
+    method: str, form: str
+) -> None:
+    source = (
+        f"{HEAD}{COMPACT}    net = Tower()\n    shown(net.init(KEYS, X, method=net.{method}))\n"
+    )
+    assert printed_alike(source)["m.Tower"] == form
+
+
 STARRED = """
 
 class Inner(nn.Module):

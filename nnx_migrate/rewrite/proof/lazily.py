@@ -273,7 +273,7 @@ class _Judge:
     def _members(self) -> Iterator[tuple[str, Doubt]]:
         """Classes with members that are used where a lazy form lacks them."""
         within, words = self._read_inside(), words_read(self.project)
-        methods = {cls.name: methods_of(cls) for cls in self.converted}
+        methods = {cls.name: methods_of(self.project, cls) for cls in self.converted}
         starting = self._starting(frozenset().union(*methods.values()))
         links = links_of(self.project)
         lazy = self.project.linen.keys() - self.attempt.decisions.converted.keys()

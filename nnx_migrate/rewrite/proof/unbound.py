@@ -27,9 +27,10 @@ _BOUND = frozenset(
 _MAKING = frozenset({"setup", "__init__", "__post_init__"})
 
 
-def methods_of(cls: ClassInfo) -> set[str]:
-    """Public methods that need more of their module than its fields."""
-    return {one for one in _names(cls) if not one.startswith("_") and not _reads_only(cls, one)}
+def methods_of(project: Project, cls: ClassInfo) -> set[str]:
+    """Public methods that need more of their module than its fields, or build something in it."""
+    public = (one for one in _names(cls) if not one.startswith("_"))
+    return {one for one in public if not _reads_only(cls, one) or _builds(project, cls, one)}
 
 
 def unbound_methods(project: Project, cls: ClassInfo) -> set[str]:
@@ -148,6 +149,11 @@ def _names(cls: ClassInfo) -> set[str]:
 def _reads_only(cls: ClassInfo, name: str) -> bool:
     """Whether a method reads nothing of its module but fields."""
     return _fields(cls).issuperset(_read(cls, name))
+
+
+def _builds(project: Project, cls: ClassInfo, name: str) -> bool:
+    found = cls.find(name)
+    return found is not None and project.is_compact(*found)
 
 
 def _runs_alone(cls: ClassInfo, name: str, above: frozenset[str]) -> bool:
