@@ -49,12 +49,6 @@ class Net(nn.Module):
 
 """
 COMPACT = "    @nn.compact\n    def __call__(self, x):\n"
-WHILE = [
-    "n = x.shape[-1]\nwhile n < 6:\n    n += 2\nreturn nn.Dense(n)(x)",
-    "k = self.n\nwhile k < 6:\n    k += 3\n    if k == 5:\n        break\nreturn nn.Dense(k)(x)",
-    # The third round is the first that has another ``a``.
-    "a = b = c = self.n\nws = []\nwhile len(ws) < 5:\n    ws.append(a)\n    a = b\n    b = c\n    c += 1\nfor w in ws:\n    x = nn.Dense(w)(x)\nreturn x",
-]
 REMEMBERING = [
     "def width(seen=[2]):\n    seen.append(len(seen) + 4)\n    return seen[-1]\nn = width()\nx = nn.Dense(width())(x)\nreturn x * n",
     "width = lambda seen=[5, 4]: seen.pop()\nn = width()\nx = nn.Dense(width())(x)\nreturn x * n",
@@ -63,40 +57,16 @@ REMEMBERING = [
     "ws = [4, 3]\nfor one in [ws]:\n    one[0] += 1\nreturn nn.Dense(ws[0])(x)",
     "count = Count(self.n)\nn = use(count)\nx = nn.Dense(use(count))(x)\nreturn x * n",
 ]
-WALRUS = [
-    "n, m = 3, 4\nm = (n := 5) if self.n > 2 else 2\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
-    "n = self.n\nm = (n := n + 1) + 2\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
-    "n = self.n\nif (n := n + 1) > 2:\n    x = nn.Dense(n)(x)\nreturn nn.Dense(n)(x)",
-]
-READ_AROUND = [
-    "n = self.n\nm = n * 2 + (n := n + 1)\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
-    "n = self.n\nm = (n := n + 1) + (n := n * 2) + n\nx = nn.Dense(m)(x)\nreturn nn.Dense(n)(x)",
-]
 
 
 def compact(body: str) -> str:
     return HEAD + COMPACT + textwrap.indent(body, " " * 8)
 
 
-@pytest.mark.parametrize("body", [*WHILE, *WALRUS])
-def test_layers_are_those_after_the_change(body: str) -> None:
-    assert net_alike(compact(body), "jnp.ones((2, 3))")["m.Net"] == "explicit"
-
-
 @pytest.mark.parametrize("body", REMEMBERING)
 def test_calls_that_change_what_a_layer_is_built_with_are_lazy(body: str) -> None:
     assert "which decides what is built" in lazy(compact(body), "Net")
     net_alike(compact(body), "jnp.ones((2, 3))")
-
-
-@pytest.mark.parametrize("body", READ_AROUND)
-def test_what_is_bound_between_two_reads_is_lazy(body: str) -> None:
-    assert "is bound on the way" in lazy(compact(body), "Net")
-
-
-def test_what_a_layers_argument_binds_and_the_call_reads_is_lazy() -> None:
-    body = "n = self.n\nx = nn.Dense((n := 4))(x)\nreturn x * n"
-    assert "the call reads 'n'" in lazy(compact(body), "Net")
 
 
 SETUP = """\
@@ -113,11 +83,11 @@ CHANGED = [
     "ws = list(self.widths)\nws[0] = 5",
     "ws = list(self.widths)\nws.pop()",
     "ws = sorted(self.widths)\nws.append(7)",
-    "ws = list(self.widths)\nvs = ws\nvs.reverse()",
+    "ws = list(self.widths)\nvs = ws\nvs.append(6)",
     "ws = list(self.widths)\n_ = [ws.append(w) for w in (6, 5)]",
     "ws = [4, 3]\n_ = [ws.append(w) for w in (6, 5)]",
     "ws = [4, 3]\nws = ws[1:] or ws",
-    "ws = [4, 3]\nfor one in [ws]:\n    one[0] += 1\n    one.reverse()",
+    "ws = [4, 3]\nfor one in [ws]:\n    one[0] += 1\n    one.append(5)",
     "ws, vs = [4, 3], [1, 2]\nfor i, one in enumerate((ws, vs)):\n    one.append(i + 2)",
     "both = dict(w=[4, 3])\nws = both['w']\nws[-1] = 6",
     "ws = list(self.widths)[2:] or [6, 2]",

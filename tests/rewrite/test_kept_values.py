@@ -24,6 +24,10 @@ def next_number():
     return jnp.float32(LAST)
 
 
+def following():
+    return next_number() + 1
+
+
 def taken(items):
     items.reverse()
     return items.pop()
@@ -86,7 +90,7 @@ def test_a_table_that_nothing_changes_is_a_property(setup: str) -> None:
     assert "def table(self):" in in_auto(net(setup))
 
 
-@pytest.mark.parametrize("setup", ["self.table = np.random.rand(3)", "self.table = next_number()"])
+@pytest.mark.parametrize("setup", ["self.table = np.random.rand(3)", "self.table = following()"])
 def test_what_each_setup_draws_anew_is_lazy(setup: str) -> None:
     assert "another value of this in each call" in lazy(net(setup), "Net")
 

@@ -69,7 +69,6 @@ KNOWN = {
     "the attribute itself": ("return self.late(x) if hasattr(self, 'late') else x", ""),
 }
 UNKNOWN = {
-    "in a loop of unknown length": "while train:\n    x = self.late(x)\nreturn x",
     "by how many axes there are": "if x.ndim > 2:\n    x = self.late(x)\nreturn x",
     "by a word": "if mode == 'b':\n    x = self.late(x)\nreturn x",
     "by chance": "if random.random() > 0.5:\n    x = self.late(x)\nreturn x",

@@ -314,14 +314,6 @@ def test_line_ends_and_indentation_of_the_file_are_kept() -> None:
             """,
             "in a loop over 'train'",
         ),
-        (
-            """
-            while self.features:
-              x = nn.Dense(2)(x)
-            return x
-            """,
-            "nn.Dense is built in a while loop",
-        ),
         ("return (lambda y: nn.Dense(2)(y))(x)", "inside a lambda"),
         ("return x if self.has_rng('noise') else -x", "self.has_rng has no NNX counterpart"),
         ("return self.scope", "self.scope has no NNX counterpart"),

@@ -225,9 +225,7 @@ def test_a_local_that_is_bound_before_continue_is_read_in_the_next_round() -> No
     "statement",
     [
         "with jax.named_scope('a'):\n    if self.at == 4:\n        return x",
-        "while x.ndim:\n    if self.at == 4:\n        return x\n    break",
         "match self.at:\n    case 4:\n        return x",
-        "try:\n    if self.at == 4:\n        return x\nfinally:\n    x = x + 1",
         (
             "for w in self.widths:\n    if w == 5:\n        break\n"
             "    if self.at == 4:\n        return x\nelse:\n    x = x + 1"
@@ -258,8 +256,6 @@ def test_a_statement_that_is_not_followed_and_may_end_the_round(jump: str) -> No
     "body",
     [
         "x = nn.Dense(2)(x)\nwith jax.named_scope('a'):\n    return x + 1",
-        "while x.ndim > 2:\n    if x.ndim == 4:\n        break\n    x = x[0]\nreturn nn.Dense(2)(x)",
-        "try:\n    def f(y):\n        return y\nfinally:\n    x = x + 1\nreturn nn.Dense(2)(x)",
     ],
 )
 def test_a_statement_that_ends_nothing_else_is_no_reason(body: str) -> None:

@@ -55,7 +55,6 @@ def _two(body: str, setup: str = "pass") -> str:
         "for layer in self.layers:\n  x = layer(x)\n  if self.flag:\n    return x",
         "for i, layer in enumerate(self.layers, 1):\n  if i == self.n:\n    continue\n  x = layer(x)",
         "x = sum([layer(x) for i, layer in enumerate(self.layers) if i % 2 == 0])",
-        "for layer in self.layers:\n  while True:\n    if self.flag:\n      return x\n    break\n  x = layer(x)",
     ],
 )
 def test_layers_of_a_list_that_some_rounds_do_not_reach_are_refused(body: str) -> None:
@@ -85,7 +84,7 @@ def test_a_list_that_is_taken_apart_is_refused() -> None:
 
 
 def test_a_list_whose_layers_nobody_follows_is_refused() -> None:
-    body = "layers = iter(self.layers)\nx = next(layers)(x)"
+    body = "layers = dict(enumerate(self.layers))\nx = layers[0](x)"
     assert "no call seen here reaches it" in refusal(_listed(body)).reason
 
 
@@ -117,10 +116,6 @@ def test_a_list_that_a_loop_goes_through_is_built(body: str) -> None:
     [
         "for layer in (self.first, self.second):\n  x = layer(x)\n  if self.flag:\n    break",
         "for _ in range(2):\n  if self.flag:\n    return x\nx = self.second(x)",
-        "while x.ndim > 2:\n  if self.flag:\n    return x\n  x = x[0]\nx = self.second(x)",
-        "try:\n  if self.flag:\n    raise ValueError\n  x = self.second(x)\nexcept ValueError:\n  pass",
-        "try:\n  assert self.flag\n  x = self.second(x)\nexcept AssertionError:\n  pass",
-        "try:\n  if self.flag:\n    return x\nexcept ValueError:\n  pass\nx = self.second(x)",
     ],
 )
 def test_a_layer_behind_what_may_leave_is_refused(body: str) -> None:

@@ -118,7 +118,6 @@ STAYS = {
     "the condition does more": (
         "if [True].pop():\n    size = 3\nelse:\n    size = 4\nreturn nn.Dense(size)(x)"
     ),
-    "it is the module's of all": "global size\nsize = 3\nreturn nn.Dense(size)(x)",
     "it draws from one state of all": (
         "size = int(np.random.rand()) + 3\nreturn nn.Dense(size)(x)"
     ),

@@ -70,12 +70,6 @@ SETUPS = {
             parts[kind] = TABLE[kind](4)
         self.parts = parts
     """,
-    "list that grows in front": """\
-        parts = []
-        for kind in self.kinds:
-            parts.insert(0, TABLE[kind](4))
-        self.parts = parts
-    """,
     "list that is added to": """\
         parts = []
         parts += [TABLE[kind](4) for kind in self.kinds]
@@ -88,13 +82,6 @@ SETUPS = {
     """,
     "map": """\
         self.parts = tuple(map(lambda kind: TABLE[kind](4), self.kinds))
-    """,
-    "generator": """\
-        self.parts = list(self.made())
-
-    def made(self):
-        for kind in self.kinds:
-            yield TABLE[kind](4)
     """,
     "object": """\
         self.parts = [REGISTRY.build(kind, 4) for kind in self.kinds]
@@ -204,7 +191,7 @@ def test_what_a_call_builds_by_a_table_is_lazy_when_a_list_is_filled() -> None:
     def __call__(self, x):
         parts = []
         for kind in self.kinds:
-            parts.insert(0, TABLE[kind](4))
+            parts.append(TABLE[kind](4))
         for part in parts:
             x = part(x)
         return x

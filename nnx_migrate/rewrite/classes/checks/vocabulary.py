@@ -75,6 +75,8 @@ def _change(project: Project, scope: Scope, node: ast.AST) -> str | None:
             return ast.unparse(node) if attr == "pop" and args else None
         case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(attr="at")))):
             return None  # ``x.at[0].add(1)`` is another array
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="object"))):
+            return None  # ``object.__setattr__(self, "width", 3)`` in ``__post_init__``
         case ast.Call(func=function) if any(changed_by_call(node)):
             return ast.unparse(function) if project.resolve(function, scope) is None else None
     return None
