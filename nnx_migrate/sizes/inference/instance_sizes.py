@@ -38,6 +38,9 @@ def instance_sizes(
         passed = passed or any(is_passed(argument, use) for use in uses)
         if size is None and argument.optional and not passed:
             continue
+        if size is None and uses and _is_unmeasured(argument, uses):
+            reason = f"no call of {module.info.name} here shows its size {argument.name!r}"
+            analysis.problems.append((place, reason))
         conditional = conditional or unsure or argument.optional
         if (
             size is None
@@ -53,6 +56,11 @@ def instance_sizes(
         )
     ordered = {one.name: sizes.get(one.name, "") for one in child.new_arguments}
     return {key: text for key, text in ordered.items() if text}
+
+
+def _is_unmeasured(argument: SizeArgument, uses: list[Use]) -> bool:
+    """Whether the size is that of an input of ``__call__``, and the submodule's other methods alone are called."""
+    return argument.submodule is None and not any(one.method == argument.method for one in uses)
 
 
 def _is_recorded(analysis: ClassAnalysis, module: Instance, argument: SizeArgument) -> bool:
