@@ -8,6 +8,7 @@ from nnx_migrate.sizes.evidence import wanted
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import is_called
 from nnx_migrate.sizes.inference.initial_call import Unsure, passed_fact
+from nnx_migrate.sizes.inference.other_methods import check_other_methods
 from nnx_migrate.sizes.inference.size_texts import asked_size, size_text
 from nnx_migrate.sizes.inference.witnesses import hangs_on_fields, is_passed, witness_of
 from nnx_migrate.sizes.interpreter import spellable
@@ -38,9 +39,6 @@ def instance_sizes(
         passed = passed or any(is_passed(argument, use) for use in uses)
         if size is None and argument.optional and not passed:
             continue
-        if size is None and uses and _is_unmeasured(argument, uses):
-            reason = f"no call of {module.info.name} here shows its size {argument.name!r}"
-            analysis.problems.append((place, reason))
         conditional = conditional or unsure or argument.optional
         if (
             size is None
@@ -55,12 +53,9 @@ def instance_sizes(
             analysis, module, argument.name, size, conditional, argument
         )
     ordered = {one.name: sizes.get(one.name, "") for one in child.new_arguments}
-    return {key: text for key, text in ordered.items() if text}
-
-
-def _is_unmeasured(argument: SizeArgument, uses: list[Use]) -> bool:
-    """Whether the size is that of an input of ``__call__``, and the submodule's other methods alone are called."""
-    return argument.submodule is None and not any(one.method == argument.method for one in uses)
+    found = {key: text for key, text in ordered.items() if text}
+    check_other_methods(analysis, module, uses, found)
+    return found
 
 
 def _is_recorded(analysis: ClassAnalysis, module: Instance, argument: SizeArgument) -> bool:

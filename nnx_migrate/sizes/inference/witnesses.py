@@ -64,15 +64,16 @@ def witness_of(
                 if isinstance(use.module, Instance)
                 for one in use.module.records.get(key, [])
             ]
-            size, conditional = _inner(analysis, site, name, inner)
+            size, conditional = shown_inside(analysis, site, name, inner)
             if size is not None:
                 return size, conditional
     return None, False
 
 
-def _inner(
+def shown_inside(
     analysis: ClassAnalysis, site: Site, name: str, uses: list[Use]
 ) -> tuple[Expr | None, bool]:
+    """The size that these calls of what a site of a child builds show, and whether it hangs on the call."""
     if site.kind is SiteKind.FUNCTION or site.symbol in analysis.interpreter.project.linen:
         assert site.symbol is not None
         grandchild = analysis.sizes_of(site.symbol)
