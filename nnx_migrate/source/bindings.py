@@ -172,16 +172,21 @@ def bound_values(around: ast.AST, name: str) -> Iterator[ast.expr | None]:
 def plain_bindings(around: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What assignments and loops bind, each with the value that it, or a part of it, comes from."""
     for node in walk(around):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                yield from ((one, value) for one in targets)
-            case (
-                ast.AnnAssign(target=target, value=ast.expr() as value)
-                | ast.NamedExpr(target=target, value=value)
-                | ast.For(target=target, iter=value)
-                | ast.comprehension(target=target, iter=value)
-            ):
-                yield target, value
+        yield from plain_bindings_at(node)
+
+
+def plain_bindings_at(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a node binds so by itself, whatever stands inside it."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((one, value) for one in targets)
+        case (
+            ast.AnnAssign(target=target, value=ast.expr() as value)
+            | ast.NamedExpr(target=target, value=value)
+            | ast.For(target=target, iter=value)
+            | ast.comprehension(target=target, iter=value)
+        ):
+            yield target, value
 
 
 def _targets(target: ast.expr) -> Iterator[ast.Name]:

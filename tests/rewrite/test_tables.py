@@ -23,6 +23,16 @@ CLASS = (
     "        cls.known[make.__name__] = make\n        return make\n\n\n"
     "def create(name):\n    return Models.known[name]()\n"
 )
+SET = (
+    "CURRENT = None\n\n\n"
+    "def use(make):\n    global CURRENT\n    CURRENT = make\n    return make\n\n\n"
+    "def create(name):\n    return CURRENT()\n"
+)
+SHARED = (
+    "class Models:\n    known = {}\n\n    def add(self, make):\n"
+    "        self.known[make.__name__] = make\n        return make\n\n\n"
+    "def create(name):\n    return Models.known[name]()\n"
+)
 MAKE = "def make():\n    return A()\n"
 LOOKING = (
     "import sys\nimport models\nfrom registry import create\n\n\n"
@@ -61,6 +71,55 @@ FILLED = {
         f"{MAKE}\n\nMODELS.add('a')(make)\n",
     ),
     "a class's decorator": (CLASS, "from registry import Models\n", f"@Models.add\n{MAKE}"),
+    "a class's attribute": (SHARED, "from registry import Models\n", f"@Models().add\n{MAKE}"),
+    "a global": (SET, "import registry\n", f"{MAKE}\n\nregistry.CURRENT = make\n"),
+    "a function's global": (SET, "from registry import use\n", f"@use\n{MAKE}"),
+    "a table that is given": (
+        REGISTRY + "\n\ndef add_to(table, make):\n    table[make.__name__] = make\n",
+        "from registry import REG, add_to\n",
+        f"{MAKE}\n\nadd_to(REG, make)\n",
+    ),
+    "a table that is returned": (
+        REGISTRY + "\n\ndef table():\n    found = REG\n    return found\n",
+        "import registry\n",
+        f"{MAKE}\n\nregistry.table()['a'] = make\n",
+    ),
+    "a table in a table": (
+        REGISTRY + "\n\nTABLES = {'all': REG}\n",
+        "from registry import TABLES\n",
+        f"{MAKE}\n\nTABLES['all']['a'] = make\n",
+    ),
+    "a loop over tables": (
+        REGISTRY,
+        "from registry import REG\n",
+        f"{MAKE}\n\nfor table in (REG, {{}}):\n    table['a'] = make\n",
+    ),
+    "a function by a global": (
+        REGISTRY + "\n\nknown = register\n",
+        "from registry import known\n",
+        f"@known\n{MAKE}",
+    ),
+    "a method by a global": (
+        OBJECT + "\n\nknown = MODELS.add\n",
+        "from registry import known\n",
+        f"@known('a')\n{MAKE}",
+    ),
+    "a function of a block": (
+        REGISTRY + "\n\nif REG is not None:\n    def known(make):\n        REG['a'] = make\n"
+        "        return make\n",
+        "from registry import known\n",
+        f"@known\n{MAKE}",
+    ),
+    "a partial function": (
+        "import functools\n\n" + REGISTRY + "\n\nknown = functools.partial(add, 'a')\n",
+        "from registry import known\n",
+        f"{MAKE}\n\nknown(make)\n",
+    ),
+    "a function that gives an object what it is given": (
+        OBJECT + "\n\ndef known(make):\n    MODELS.add('a')(make)\n    return make\n",
+        "from registry import known\n",
+        f"@known\n{MAKE}",
+    ),
 }
 
 
@@ -82,6 +141,14 @@ APART = {
         "    def put(self, line):\n        self.lines.append(line)\n\n\n"
         "LOG = Log()\n\n\ndef kept(n):\n    LOG.put(str(n))\n    return n\n"
     ),
+    "what a function is given": (
+        "def kept(n):\n    marked(n)\n    return n\n\n\n"
+        "def marked(n):\n    n.kept = kept\n    n.marks['a'] = marked\n    return n\n"
+    ),
+    "an object of its own": (
+        "class Kept:\n    pass\n\n\n"
+        "def kept(n):\n    found = Kept()\n    found.kept = kept\n    found.made = n\n    return n\n"
+    ),
 }
 
 
@@ -96,5 +163,55 @@ def test_programs_that_share_a_file_are_apart(shared: str) -> None:
         + dense("B")
         + "def main(v, x, n):\n"
         + "    return B().apply(v, kept(n), capture_intermediates=True)\n",
+    }
+    assert said(auto(files)) == {"one.A": "explicit", "two.B": "lazy"}
+
+
+# Each gives the other's file nothing that it reads.
+BESIDE = {
+    "a library's decorator by another name": (
+        "import functools\nimport jax\n\nstep = functools.partial(jax.jit, static_argnames='n')\n",
+        "from shared import step\n",
+        "@step\n",
+        "@step\n",
+    ),
+    "another table": (
+        (
+            "REG = {}\nOTHER = {}\n\n\n"
+            "def known(make):\n    REG[make.__name__] = make\n    return make\n\n\n"
+            "def other(make):\n    OTHER[make.__name__] = make\n    return make\n"
+        ),
+        "from shared import REG, OTHER, known, other\n",
+        "@known\n",
+        "@other\n",
+    ),
+    "a decorator that sets an attribute": (
+        "def marked(make):\n    make.known = True\n    make.itself = make\n    return make\n",
+        "from shared import marked\n",
+        "@marked\n",
+        "@marked\n",
+    ),
+    "a number": (
+        "SIZES = {}\n",
+        "from shared import SIZES\n",
+        "SIZES['a'] = 3\n\n\n",
+        "SIZES['b'] = 4\n\n\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("parts", BESIDE.values(), ids=BESIDE)
+def test_programs_that_give_another_file_nothing_for_each_other_are_apart(
+    parts: tuple[str, str, str, str],
+) -> None:
+    shared, imports, one, two = parts
+    files = {
+        "shared.py": shared,
+        "one.py": LINEN.replace("\n\n\n", f"\n{imports}\n\n")
+        + dense("A")
+        + f"{one}def main(v, x, n):\n    return A().apply(v, x)\n",
+        "two.py": LINEN.replace("\n\n\n", f"\n{imports}\n\n")
+        + dense("B")
+        + f"{two}def main(v, x, n):\n    return B().apply(v, x, capture_intermediates=True)\n",
     }
     assert said(auto(files)) == {"one.A": "explicit", "two.B": "lazy"}

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from nnx_migrate.rewrite.proof.tables import Filled, Key
+from nnx_migrate.rewrite.proof.fillers import Key
+from nnx_migrate.rewrite.proof.tables import Filled
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.names import relative_target
@@ -75,13 +76,17 @@ def graph_of(project: Project) -> Graph:
         words |= {renamed[module.name][one] for one in words & renamed[module.name].keys()}
         meant[key] = _meant(words, (defined[other] for other in reach[module.name]))
         graph.names[key] = {one for every in meant[key].values() for one in every} - {key}
+    opened: set[tuple[Key, Key]] = set()
     for one in ways(project).accesses:
         at = graph.at(one.path, one.line)
         if at is not None and one.module is not None:
             told = defined[one.module]
-            graph.names[at] |= {*told.values()} if one.word is None else {*_told(told, one.word)}
-    for table, filler in [*Filled(graph.statements, renamed).links(graph.names, meant)]:
-        graph.names[table].add(filler)
+            met = {*told.values()} if one.word is None else {*_told(told, one.word)}
+            graph.names[at] |= met
+            opened |= {(at, key) for key in met}
+    filled = Filled(project, graph.statements, renamed)
+    for reader, filler in [*filled.links(graph.names, meant, opened)]:
+        graph.names[reader].add(filler)
     return graph
 
 

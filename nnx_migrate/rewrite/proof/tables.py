@@ -8,176 +8,186 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
-from nnx_migrate.source.changes import CHANGING
-from nnx_migrate.source.names import parameter_names
+from nnx_migrate.rewrite.proof.fillers import FUNCTION, Key, Origin, Uses, uses_of
+from nnx_migrate.rewrite.proof.global_values import Globals
+from nnx_migrate.source.changed_globals import changed_globals
+from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
-Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
-_OWN = frozenset({"cls", "mcs"})  # the class around, where its methods keep a table
-_Renamed = Mapping[str, Mapping[str, str]]
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-@dataclass
-class _Uses:
-    """What a piece of code does with names that may be tables or fill them.
-
-    Attributes:
-      changed: what it changes in place.
-      handed: what it gives something of its own: ``@register``, ``register("a", make)``.
-      passed: what it gives only what it was given itself.
-      given: words in the arguments of each call, by the words of what is called.
-    """
-
-    changed: set[str] = field(default_factory=set)
-    handed: set[str] = field(default_factory=set)
-    passed: set[str] = field(default_factory=set)
-    given: list[tuple[set[str], set[str]]] = field(default_factory=list)
+Table = tuple[
+    Key, str | None
+]  # the word of a global; None for a class, or for any global of a file
+_Named = Mapping[Key, set[Key]]
+_Words = Mapping[Key, Mapping[str, set[Key]]]
 
 
 class Filled:
-    """The links from tables to who fills them."""
+    """The links from who reads a table to who fills it."""
 
-    def __init__(self, statements: Mapping[Key, list[ast.stmt]], renamed: _Renamed) -> None:
+    def __init__(
+        self,
+        project: Project,
+        statements: Mapping[Key, list[ast.stmt]],
+        imported: Mapping[str, dict[str, str]],
+    ) -> None:
+        self._statements = statements
+        self._globals = Globals(project, statements, imported)
         self._uses = {
-            key: _renamed(_uses(every), renamed[key[0]]) for key, every in statements.items()
-        }
-        # A function's ``cls`` is what it is given: ``def dataclass(cls): ...``.
-        self._classes = {
-            key
+            key: uses_of(project, project.modules[key[0]], every, imported[key[0]])
             for key, every in statements.items()
-            if any(isinstance(one, ast.ClassDef) for one in every)
         }
+        self._changes = changed_globals(project).may_change
 
     def links(
-        self, named: Mapping[Key, set[Key]], words: Mapping[Key, Mapping[str, set[Key]]]
+        self, named: _Named, words: _Words, opened: set[tuple[Key, Key]]
     ) -> Iterator[tuple[Key, Key]]:
-        """Pairs of a table's node and of one that fills it.
+        """Pairs of a node that reads a table and of one that fills it.
 
-        ``named`` is what each node names, ``words`` which nodes each of its words may mean.
+        ``named`` is what each node names, ``words`` which nodes each of its words may mean, and
+        ``opened`` pairs of a node and of one that it may get without any word.
         """
-        fills: dict[Key, set[Key]] = {}
-        for key, uses in self._uses.items():
-            meant = words[key]
-            tables = _meant(uses.changed, meant) | _objects(uses, meant)
-            # `get_table()[name] = make`: the table is what that function names.
-            tables |= {more for one in tables if one[1] for more in named[one] if not more[1]}
-            tables |= {key} if key in self._classes and uses.changed & _OWN else set()
-            fills[key] = tables
-            yield from ((one, key) for one in tables if one != key)
-        todo = [key for key, tables in fills.items() if key[1] and tables]
         users: dict[Key, set[Key]] = {}
         for key, every in named.items():
             for one in every:
                 users.setdefault(one, set()).add(key)
+        returned = _Returned(self._uses, words)
+        fills = {key: self._filled(key, words, returned) for key in self._uses}
+        links = {(table, key) for key, tables in fills.items() for table in tables}
+        handed = {key: self._handed(key, words) for key in self._uses}
+        for key, every in handed.items():
+            for one in every:
+                users.setdefault(one, set()).add(key)
+        todo = [key for key, tables in fills.items() if key[1] and tables]
         while todo:
             filler = todo.pop()
             for user in users.get(filler, ()):
                 uses = self._uses[user]
-                if filler[1] in uses.handed:
-                    yield from ((one, user) for one in fills[filler] if one != user)
+                if filler in handed[user]:
+                    links |= {(one, user) for one in fills[filler]}
                 more = fills[filler] - fills[user]
-                if user[1] and more and filler[1] in uses.handed | uses.passed:
+                is_met = filler in handed[user] or filler[1] in uses.passed
+                if user[1] and more and is_met:
                     fills[user] |= more
                     todo.append(user)
+        for (table, word), filler in links:
+            for reader in self._readers(table, word, users, words, opened):
+                if reader != filler:
+                    yield reader, filler
+
+    def _readers(
+        self,
+        table: Key,
+        word: str | None,
+        users: Mapping[Key, set[Key]],
+        words: _Words,
+        opened: set[tuple[Key, Key]],
+    ) -> Iterator[Key]:
+        if word is None or self._is_loaded(table, word):
+            yield table  # and so all who name it
+            return
+        for user in users.get(table, ()):
+            if table in words[user].get(word, ()) or (user, table) in opened:
+                yield user
+
+    def _is_loaded(self, key: Key, word: str) -> bool:
+        """Whether the code of a file that binds a global also gives it to others: ``KNOWN = REG``."""
+        return any(
+            isinstance(node, ast.Name) and node.id == word and isinstance(node.ctx, ast.Load)
+            for one in self._statements[key]
+            for node in walk(one)
+        )
+
+    def _handed(self, key: Key, words: _Words) -> set[Key]:
+        """Functions and classes that a node gives something of its own, by globals that are they, too."""
+        every = self._behind(self._uses[key].handed, words[key], words)
+        return {one for one, _ in every if one[1]}
+
+    def _behind(
+        self, start: Iterable[str], meant: Mapping[str, set[Key]], words: _Words
+    ) -> Iterator[tuple[Key, str]]:
+        """What words mean, and what the values of globals among them name: ``KNOWN = registry.REG``."""
+        todo, seen = [(meant, word) for word in start], set[tuple[Key, str]]()
+        while todo:
+            known, word = todo.pop()
+            for key in known.get(word, ()):
+                if (key, word) in seen:
+                    continue
+                seen.add((key, word))
+                yield key, word
+                if not key[1]:
+                    todo += [(words[key], one) for one in self._globals.words(key, word)]
+
+    # ---- what a node fills
+
+    def _filled(self, key: Key, words: _Words, returned: _Returned) -> set[Table]:
+        uses, meant = self._uses[key], words[key]
+        found = {*self._changed(uses.changed, meant, words)}
+        for origin, others in returned.of(uses.changed.results, meant):
+            found |= {*self._changed(origin, others, words)}
+        found |= {*self._given(uses, meant, words)}
+        if uses.is_table and self._is_class(key):
+            found.add((key, None))
+        home = (key[0], "")
+        found |= {(home, word) for word in uses.bound if home in meant.get(word, ())}
+        if "globals" in uses.changed.results and home in self._uses:
+            found.add((home, None))
+        return found
+
+    def _changed(
+        self, origin: Origin, meant: Mapping[str, set[Key]], words: _Words
+    ) -> Iterator[Table]:
+        for key, word in self._behind(origin.words, meant, words):
+            if key[1]:
+                yield key, None
+            elif self._changes(key[0], word) or self._globals.may_keep(key, word):
+                yield key, word
+        for key, word in self._behind(origin.far, meant, words):
+            if not key[1] and self._changes(key[0], word):
+                yield key, word
+
+    def _given(self, uses: Uses, meant: Mapping[str, set[Key]], words: _Words) -> Iterator[Table]:
+        """Objects that are given functions or classes: ``MODELS.add("a", make)``, ``add(REG, make)``."""
+        for one in uses.given:
+            if FUNCTION not in one.words and not any(key[1] for key in _meant(one.words, meant)):
+                continue
+            for key, word in self._behind(one.called.words, meant, words):
+                if not key[1] and self._globals.may_keep(key, word, is_called=word == one.last):
+                    yield key, word
+                if not key[1] and self._globals.is_defined(key, word):
+                    yield key, None
+            far = one.called.far
+            if any(self._uses[key].fills_given for key in meant.get(one.last, ()) if key[1]):
+                far = far | one.words
+            for key, word in self._behind(far, meant, words):
+                if not key[1] and self._changes(key[0], word):
+                    yield key, word
+
+    def _is_class(self, key: Key) -> bool:
+        return any(isinstance(one, ast.ClassDef) for one in self._statements[key])
+
+
+class _Returned:
+    """What functions of the project return."""
+
+    def __init__(self, uses: Mapping[Key, Uses], words: _Words) -> None:
+        self._uses = uses
+        self._words = words
+
+    def of(
+        self, results: Iterable[str], meant: Mapping[str, set[Key]]
+    ) -> Iterator[tuple[Origin, Mapping[str, set[Key]]]]:
+        """Where the results of functions may come from; each with what its words may mean."""
+        todo, seen = [(results, meant)], set[Key]()
+        while todo:
+            names, known = todo.pop()
+            for key in _meant(names, known) - seen:
+                seen.add(key)
+                if key[1]:
+                    origin = self._uses[key].returned
+                    yield origin, self._words[key]
+                    todo.append((origin.results, self._words[key]))
 
 
 def _meant(words: Iterable[str], meant: Mapping[str, set[Key]]) -> set[Key]:
     return {key for word in words for key in meant.get(word, ())}
-
-
-def _objects(uses: _Uses, meant: Mapping[str, set[Key]]) -> set[Key]:
-    """Module code whose objects are given functions or classes: ``MODELS.add("a", make)``."""
-    found: set[Key] = set()
-    for called, arguments in uses.given:
-        if "<lambda>" in arguments or any(key[1] for key in _meant(arguments, meant)):
-            found |= {key for key in _meant(called, meant) if not key[1]}
-    return found
-
-
-def _renamed(uses: _Uses, names: Mapping[str, str]) -> _Uses:
-    def more(words: set[str]) -> set[str]:
-        return words | {names[one] for one in words & names.keys()}
-
-    given = [(more(called), more(arguments)) for called, arguments in uses.given]
-    return _Uses(more(uses.changed), more(uses.handed), more(uses.passed), given)
-
-
-def _uses(statements: Iterable[ast.stmt]) -> _Uses:
-    found = _Uses()
-    nodes = [node for one in statements for node in walk(one)]
-    parameters = {
-        name for node in nodes if isinstance(node, _FUNCTIONS) for name in parameter_names(node)
-    }
-    called: set[int] = set()
-    for node in nodes:
-        for decorator in getattr(node, "decorator_list", ()):
-            words = {*_words(decorator.func if isinstance(decorator, ast.Call) else decorator)}
-            found.handed |= words
-            name = getattr(node, "name", "")
-            found.given.append((words, {name, "<lambda>"}))
-        if isinstance(node, ast.Call):
-            called.update(map(id, walk(node.func)))
-            _add_call(node, parameters, found)
-        found.changed |= {*_changed(node)}
-    for node in nodes:
-        match node:
-            case ast.Name(id=word) | ast.Attribute(attr=word) if id(node) not in called:
-                found.handed.add(word)
-    found.changed |= _behind(nodes, found.changed)
-    return found
-
-
-def _add_call(call: ast.Call, parameters: set[str], found: _Uses) -> None:
-    every = [one for given in (*call.args, *call.keywords) for one in walk(given)]
-    if not every:
-        return
-    words = {*_words(call.func)}
-    arguments = {word for one in every for word in _word(one)}
-    arguments |= {"<lambda>" for one in every if isinstance(one, ast.Lambda)}
-    is_own = any(
-        isinstance(one, ast.Lambda | ast.Call)
-        or (isinstance(one, ast.Name) and one.id not in parameters)
-        for one in every
-    )
-    (found.handed if is_own else found.passed).update(words)
-    found.given.append((words, arguments))
-
-
-def _changed(node: ast.AST) -> Iterator[str]:
-    """The words of what a node changes in place; not what a method sets of its own object."""
-    match node:
-        case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
-            yield from _words(value)
-        case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
-            if not isinstance(value, ast.Name) or value.id != "self":
-                yield from _words(value)
-        case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in CHANGING:
-            yield from _words(value)
-        case ast.Call(func=ast.Name(id="setattr"), args=[value, *_]):
-            yield from _words(value)
-        case ast.AugAssign(target=ast.Name(id=word)):
-            yield word
-
-
-def _behind(nodes: Iterable[ast.AST], changed: set[str]) -> set[str]:
-    """The words of values that locals stand for: ``table = registry.REG; table[name] = make``."""
-    found: set[str] = set()
-    for node in nodes:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in changed:
-                found.update(_words(value))
-    return found
-
-
-def _words(node: ast.AST) -> Iterator[str]:
-    for one in walk(node):
-        yield from _word(one)
-
-
-def _word(node: ast.AST) -> Iterator[str]:
-    match node:
-        case ast.Name(id=word) | ast.Attribute(attr=word):
-            yield word

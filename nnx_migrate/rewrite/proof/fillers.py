@@ -1,0 +1,337 @@
+"""What a piece of code may put into a table that it does not own: what it changes, and whom it hands what.
+
+An object that a function was given, or makes itself, is no table: what is set on it is found again by who
+has that object. Names are words, and locals stand for the values that they are bound to.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from nnx_migrate.source.bindings import (
+    bound_names,
+    names_bound_at,
+    plain_bindings_at,
+    target_names,
+)
+from nnx_migrate.source.changes import CHANGING, CHANGING_OPERATORS
+from nnx_migrate.source.names import (
+    FunctionNode,
+    last_name,
+    parameter_names,
+    root_name,
+)
+from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import children, walk
+
+Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
+_PUTTING = CHANGING - frozenset(
+    "remove pop clear sort reverse popitem discard __delitem__ __delattr__ popleft rotate"  # noqa: SIM905
+    " move_to_end intersection_update difference_update __next__ resize partition".split()
+)
+_SETTING = (CHANGING_OPERATORS - {"delitem"}) | {"setattr"}
+_OWNERS = frozenset({"cls", "mcs"})
+# What can hold no function, class or model.
+_PLAIN = (ast.Constant, ast.JoinedStr, ast.Compare, ast.UnaryOp)
+_FRESH = (*_PLAIN, ast.BinOp, ast.Lambda)
+_CONTAINERS = frozenset({"defaultdict", "deque", "dict", "list", "set"})
+FUNCTION = "<lambda>"
+
+
+@dataclass
+class Origin:
+    """Where an object may come from.
+
+    Attributes:
+      words: globals that it is, or is a part of.
+      far: attributes of objects that no global names here, and what functions are given for it:
+        ``self.table``, ``checked(TABLE)``.
+      results: functions and methods that returned it.
+    """
+
+    words: set[str] = field(default_factory=set)
+    far: set[str] = field(default_factory=set)
+    results: set[str] = field(default_factory=set)
+
+    def add(self, other: Origin) -> None:
+        """Or from there."""
+        self.words |= other.words
+        self.far |= other.far
+        self.results |= other.results
+
+    def renamed(self, names: dict[str, str]) -> Origin:
+        """With the words that imports give another name, also as they are called where they come from."""
+        return Origin(*(renamed(one, names) for one in (self.words, self.far, self.results)))
+
+
+@dataclass
+class Given:
+    """A call that gives something: what may be called, by which last word, and the words given."""
+
+    called: Origin
+    last: str
+    words: set[str]
+
+
+@dataclass
+class Uses:
+    """What a piece of code does with names that may be tables or fill them.
+
+    Attributes:
+      changed: what it changes in place, or sets in another file.
+      bound: globals of its file that it binds anew.
+      returned: what it returns.
+      handed: what it gives something of its own: ``@register``, ``register("a", make)``.
+      passed: what it gives only what it was given itself.
+      given: its calls with arguments.
+      is_table: whether a class keeps what its methods are given.
+      fills_given: whether it changes what it was given itself.
+    """
+
+    changed: Origin = field(default_factory=Origin)
+    bound: set[str] = field(default_factory=set)
+    returned: Origin = field(default_factory=Origin)
+    handed: set[str] = field(default_factory=set)
+    passed: set[str] = field(default_factory=set)
+    given: list[Given] = field(default_factory=list)
+    is_table: bool = False
+    fills_given: bool = False
+
+
+def renamed(words: set[str], names: dict[str, str]) -> set[str]:
+    """Words, and what they are called where imports take them from."""
+    return words | {names[one] for one in words & names.keys()}
+
+
+def uses_of(
+    project: Project, module: Module, statements: Iterable[ast.stmt], names: dict[str, str]
+) -> Uses:
+    """Read a function, a class or the module code of a file; ``names``: what its imports rename."""
+    reader = _Reader(project, module, [node for one in statements for node in walk(one)])
+    reader.read()
+    found = reader.found
+    found.changed = found.changed.renamed(names)
+    found.returned = found.returned.renamed(names)
+    found.handed = renamed(found.handed, names)
+    found.passed = renamed(found.passed, names)
+    for one in found.given:
+        one.called, one.words = one.called.renamed(names), renamed(one.words, names)
+    return found
+
+
+class _Reader:
+    def __init__(self, project: Project, module: Module, nodes: list[ast.AST]) -> None:
+        self.project = project
+        self.module = module
+        self.nodes = nodes
+        self.found = Uses()
+        self._parameters = {
+            name
+            for node in nodes
+            if isinstance(node, FunctionNode)
+            for name in parameter_names(node)
+        }
+        self._values = _values(nodes)
+        self._shared = _shared(nodes)
+
+    def read(self) -> None:
+        called: set[int] = set()
+        plain: set[int] = set()
+        for node in self.nodes:
+            match node:
+                case ast.Call():
+                    called.update(map(id, walk(node.func)))
+                    self._call(node)
+                case ast.Assign(targets=targets, value=ast.expr() as value):
+                    plain.update(id(one) for one in targets if isinstance(value, _PLAIN))
+                case ast.Return(value=ast.expr() as value):
+                    self.found.returned.add(self.origin(value))
+            self._decorated(node)
+            if id(node) not in plain:
+                self._changed(node)
+        for node in self.nodes:
+            match node:
+                case ast.Name(id=word) | ast.Attribute(attr=word) if id(node) not in called:
+                    self.found.handed.add(word)
+
+    def origin(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Origin:
+        """Where the object of an expression may come from."""
+        found = Origin()
+        match node:
+            case ast.Name(id=word):
+                if not self._is_local(node):
+                    found.words.add(word)
+                for value in () if word in seen else self._values.get(word, ()):
+                    found.add(self.origin(value, seen | {word}))
+            case ast.Attribute(value=value, attr=word) if self._is_module(value):
+                found.words.add(word)
+            case ast.Attribute(value=value, attr=word):
+                found.add(self.origin(value, seen))
+                (found.words if found.words else found.far).add(word)
+            case ast.Subscript(value=value):
+                found.add(self.origin(value, seen))
+            case ast.Call(func=function):
+                match function:
+                    case ast.Name(id=word):
+                        found.results.add(word)
+                    case ast.Attribute(value=value, attr=word):
+                        found.results.add(word)
+                        if not self._is_module(value):
+                            found.add(self.origin(value, seen))
+                    case _:
+                        found.add(self.origin(function, seen))
+                for one in (*node.args, *(keyword.value for keyword in node.keywords)):
+                    origin = self.origin(one, seen)
+                    found.far |= origin.words | origin.far
+            case _ if not isinstance(node, _FRESH):
+                for part in children(node):
+                    if isinstance(part, ast.expr):
+                        found.add(self.origin(part, seen))
+        return found
+
+    def _is_local(self, node: ast.Name) -> bool:
+        return any(node.id in _locals(one) for one in self.module.parents.functions(node))
+
+    def _is_module(self, node: ast.expr) -> bool:
+        symbol = self.project.resolve(node, Scope(self.module).around(node))
+        return symbol in self.project.modules
+
+    def _changed(self, node: ast.AST) -> None:
+        match node:
+            case ast.Subscript(value=value, ctx=ast.Store()):
+                self._change(value)
+            case ast.Attribute(value=value, attr=word, ctx=ast.Store()):
+                self._set(value, word)
+            case ast.Call(func=ast.Attribute(value=value, attr=method), args=args):
+                if method in _PUTTING:
+                    self._change(value)
+                elif method in _SETTING and args:
+                    self._change(args[0])
+            case ast.Call(func=ast.Name(id=name), args=[value, *rest]) if name in _SETTING:
+                match rest:
+                    case [ast.Constant(value=str() as word), *_]:
+                        self._set(value, word)
+                    case _:
+                        self._change(value)
+            case ast.AugAssign(target=ast.Name() as target):
+                self._change(target)
+            case ast.Global(names=names):
+                self.found.bound.update(names)
+
+    def _change(self, value: ast.expr) -> None:
+        origin = self.origin(value)
+        self.found.changed.add(origin)
+        match value:
+            case ast.Attribute(value=ast.Name(id="self"), attr=word) if word in self._shared:
+                self.found.is_table = True
+            case _:
+                self._change_given(value)
+
+    def _set(self, value: ast.expr, word: str) -> None:
+        if isinstance(value, ast.Name) and value.id == "self":
+            return  # of its own object
+        self._change(value)
+        if self.origin(value).words:
+            self.found.changed.far.add(word)
+
+    def _change_given(self, value: ast.expr) -> None:
+        name = root_name(value)
+        self.found.fills_given |= name in self._parameters - {"self"}
+        self.found.is_table |= name in _OWNERS
+
+    def _decorated(self, node: ast.AST) -> None:
+        for decorator in getattr(node, "decorator_list", ()):
+            is_call = isinstance(decorator, ast.Call)
+            words = {*names_of(decorator.func if is_call else decorator)}
+            self.found.handed |= words
+            name = getattr(node, "name", "")
+            self.found.given.append(self._given(decorator, {name, FUNCTION}))
+
+    def _call(self, call: ast.Call) -> None:
+        given = [*call.args, *(one.value for one in call.keywords)]
+        every = [part for one in given for part in walk(one)]
+        if not every:
+            return
+        arguments = {word for one in every for word in _word(one)}
+        if any(isinstance(one, ast.Lambda) or self._is_given(one) for one in given):
+            arguments.add(FUNCTION)
+        is_own = any(
+            isinstance(one, ast.Lambda | ast.Call)
+            or (isinstance(one, ast.Name) and one.id not in self._parameters)
+            for one in every
+        )
+        (self.found.handed if is_own else self.found.passed).update(names_of(call.func))
+        self.found.given.append(self._given(call.func, arguments))
+
+    def _is_given(self, node: ast.expr) -> bool:
+        """Whether it is what a function was given, which may be a function or a class."""
+        return isinstance(node, ast.Name) and node.id in self._parameters - {"self"}
+
+    def _given(self, called: ast.expr, words: set[str]) -> Given:
+        """What ``MODELS.add``, ``MODELS.add("a")`` or ``MODELS`` gets when it is called."""
+        while isinstance(called, ast.Call):
+            called = called.func
+        return Given(self.origin(called), last_name(called), words)
+
+
+@lru_cache(maxsize=1 << 12)
+def _locals(function: FunctionNode) -> frozenset[str]:
+    """Names that a function binds for itself, to no global and by no import."""
+    body = [] if isinstance(function, ast.Lambda) else function.body
+    found = {name for one in body for name in bound_names(one)}
+    for node in walk(function):
+        match node:
+            case ast.Global(names=names):
+                found -= {*names}
+            case ast.Import() | ast.ImportFrom():
+                found -= {*names_bound_at(node)}
+    return frozenset(found | {*parameter_names(function)})
+
+
+def _values(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
+    """What names are bound to, and what loops go through and blocks are managed by under them."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        bound = [*plain_bindings_at(node)]
+        if isinstance(node, ast.withitem) and node.optional_vars is not None:
+            bound.append((node.optional_vars, node.context_expr))
+        for target, value in bound:
+            for name in target_names(target):
+                found.setdefault(name, []).append(value)
+    return found
+
+
+def _shared(nodes: Iterable[ast.AST]) -> set[str]:
+    """What the bodies of classes bind to objects that all their instances share: ``known = {}``."""
+    return {
+        name
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for one in node.body
+        for target, value in plain_bindings_at(one)
+        if _is_container(value)
+        for name in target_names(target)
+    }
+
+
+def _is_container(value: ast.expr) -> bool:
+    """Whether a value of a class's body is an object itself, and not what says how to make one."""
+    if isinstance(value, ast.Call):
+        name = last_name(value.func)
+        return name in _CONTAINERS or name[:1].isupper()
+    return not isinstance(value, _FRESH)
+
+
+def names_of(node: ast.AST) -> Iterator[str]:
+    """The words of the names and attributes in a piece of code."""
+    for one in walk(node):
+        yield from _word(one)
+
+
+def _word(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=word) | ast.Attribute(attr=word):
+            yield word
