@@ -156,12 +156,14 @@ class Filled:
                     yield key, word
                 if not key[1] and self._globals.is_defined(key, word):
                     yield key, None
-            far = one.called.far
-            if any(self._uses[key].fills_given for key in meant.get(one.last, ()) if key[1]):
-                far = far | one.words
-            for key, word in self._behind(far, meant, words):
+            for key, word in self._behind(one.called.far, meant, words):
                 if not key[1] and self._changes(key[0], word):
                     yield key, word
+            if any(self._uses[key].fills_given for key in meant.get(one.last, ()) if key[1]):
+                for key, word in self._behind(one.words, meant, words):
+                    is_object = not key[1] and self._globals.may_keep(key, word)
+                    if is_object and self._changes(key[0], word):
+                        yield key, word
 
     def _is_class(self, key: Key) -> bool:
         return any(isinstance(one, ast.ClassDef) for one in self._statements[key])
