@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import Value, join, join_given
 from nnx_migrate.sizes.expressions.conditions import truth
+from nnx_migrate.sizes.expressions.doubtful import doubtful
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.narrowing import narrowed
 from nnx_migrate.sizes.presence import sides
@@ -26,10 +27,13 @@ def conditional(
         return read(node.body if test else node.orelse)
     met, unmet = sides(test, node.test, frame)
     narrow = functools.partial(narrowed, interpreter.project, frame, node.test)
-    with interpreter.on(met), narrow(holds=True):
-        yes = read(node.body)
-    with interpreter.on(unmet), narrow(holds=False):
-        no = read(node.orelse)
+    with doubtful(interpreter, frame, node.body, node.orelse) as before:
+        with interpreter.on(met), narrow(holds=True):
+            yes = read(node.body)
+        if before is not None:
+            before.restore()
+        with interpreter.on(unmet), narrow(holds=False):
+            no = read(node.orelse)
     return (
         join(test, yes, no)
         if test is not None

@@ -25,6 +25,7 @@ from nnx_migrate.abstract.values import (
     is_none,
 )
 from nnx_migrate.sizes.attributes import ShapeOf
+from nnx_migrate.sizes.expressions.doubtful import doubtful
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.initial_call import initial_fact
 from nnx_migrate.sizes.presence import sides
@@ -114,6 +115,8 @@ def _junction(
             if not isinstance(part, bool):
                 met, unmet = sides(part, one, frame)
                 before.enter_context(interpreter.on(met if is_and else unmet))
+            if one is nodes[0]:  # those after it may not run
+                before.enter_context(doubtful(interpreter, frame, *nodes[1:]))
     open_parts = [part for part in parts if not isinstance(part, bool)]
     if not open_parts:
         return is_and

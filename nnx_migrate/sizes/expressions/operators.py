@@ -27,6 +27,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expressions.conditions import is_told, truth, truth_of
+from nnx_migrate.sizes.expressions.doubtful import Before, doubtful
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.walking import walk
@@ -124,12 +125,12 @@ def _repeat(value: Sequence, count: Expr) -> Value:
 
 def read_unary(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:
     """Value of ``op operand``."""
-    value = interpreter.evaluate(node.operand, frame)
     if isinstance(node.op, ast.Not):
         test = truth(interpreter, node.operand, frame)
         if isinstance(test, bool):
             return Static(ex.literal(not test))
         return Static(Expr(ast.UnaryOp(ast.Not(), test.node))) if test else Unknown("not unknown")
+    value = interpreter.evaluate(node.operand, frame)
     if isinstance(value, Static):
         return Static(Expr(ast.UnaryOp(node.op, value.expr.node)))
     if is_scalar(value):  # -jnp.inf
@@ -139,15 +140,22 @@ def read_unary(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Val
 
 def read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
     """Value of a comparison, ``and`` or ``or``."""
-    with interpreter.ranks.uncertain():
-        return _read_test(interpreter, node, frame)
+    with interpreter.ranks.uncertain(), doubtful(interpreter, frame, node) as before:
+        return _read_test(interpreter, node, frame, before)
 
 
-def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
+def _read_test(
+    interpreter: Interpreter, node: ast.expr, frame: Frame, before: Before | None
+) -> Value:
+    def again() -> None:
+        if before is not None:
+            before.restore()
+
     if isinstance(node, ast.BoolOp):
         chosen = _chosen(interpreter, node, frame)
         if chosen is not None:
             return chosen
+        again()
     if isinstance(node, ast.Compare):
         values = [interpreter.evaluate(n, frame) for n in (node.left, *node.comparators)]
         known = [array for array in map(as_array, values) if array]
@@ -155,7 +163,9 @@ def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
             found = shapes.broadcast(known, interpreter.ones)
             others = (one for one in values if as_array(one) is None)
             return found if all(map(is_scalar, others)) else shapes.beside_unknown(found)
+        again()
     test = truth(interpreter, node, frame)
+    again()
     if isinstance(node, ast.BoolOp) and not _is_its_truth(interpreter, node, frame):
         return Unknown("one of several values")
     if isinstance(test, bool):
