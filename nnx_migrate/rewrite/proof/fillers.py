@@ -157,15 +157,17 @@ class _Reader:
                 case ast.Name(id=word) | ast.Attribute(attr=word) if id(node) not in called:
                     self.found.handed.add(word)
 
-    def origin(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Origin:
+    def origin(self, node: ast.expr, seen: set[str] | None = None) -> Origin:
         """Where the object of an expression may come from."""
-        found = Origin()
+        found, seen = Origin(), set() if seen is None else seen
         match node:
             case ast.Name(id=word):
                 if not self._is_local(node):
                     found.words.add(word)
-                for value in () if word in seen else self._values.get(word, ()):
-                    found.add(self.origin(value, seen | {word}))
+                values = () if word in seen else self._values.get(word, ())
+                seen.add(word)  # each name once: paths through locals are too many
+                for value in values:
+                    found.add(self.origin(value, seen))
             case ast.Attribute(value=value, attr=word) if self._is_module(value):
                 found.words.add(word)
             case ast.Attribute(value=value, attr=word):
