@@ -146,3 +146,31 @@ def test_a_class_of_plain_statements_is_explicit(name: str) -> None:
     text = migrated(_source(EXPLICIT[name]))
     assert "class Model(nnx.Module):" in text
     assert "rngs=rngs" in text
+
+
+MIXIN = """
+
+class Widths:
+    def widest(self):
+        {body}
+
+
+class Other(Widths, nn.Module):
+    widths: tuple = (3, 4)
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.widest())(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_lazy"),
+    [("return max(self.widths)", False), ("widths = iter(self.widths); return next(widths)", True)],
+)
+def test_methods_of_a_mixin_count(body: str, is_lazy: bool) -> None:
+    source = _source("return x\n") + MIXIN.format(body=body)
+    if is_lazy:
+        assert "its method widest uses `next`" in lazy(source, "Other")
+    else:
+        assert "class Other(Widths, nnx.Module):" in migrated(source)

@@ -39,8 +39,7 @@ def check_vocabulary(project: Project, cls: ClassInfo) -> None:
     Raises:
       Refused: a method has such a statement, or calls a function that has.
     """
-    for method in cls.methods.values():
-        scope = cls.scope.enter(method)
+    for scope, method in _methods(cls):
         for node in walk(method):
             text = _keyword(node, _STATEMENTS) or _change(project, scope, node)
             if text is not None:
@@ -50,6 +49,13 @@ def check_vocabulary(project: Project, cls: ClassInfo) -> None:
             for text in _kept(function):
                 reason = f"it calls {ast.unparse(call.func)}, which uses `{text}`"
                 raise Refused(call, reason, _RECIPE, RULE)
+
+
+def _methods(cls: ClassInfo) -> Iterator[tuple[Scope, ast.FunctionDef]]:
+    """Its own methods and those of bases that are no modules; modules among them are checked by themselves."""
+    for owner in cls.mro:
+        if owner is cls or not owner.linen:
+            yield from ((owner.scope.enter(one), one) for one in owner.methods.values())
 
 
 _RECIPE = "decide with `if` and `for` alone, or outside of the class, and give it as a field"
