@@ -16,8 +16,6 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.source.bindings import bound_names, target_names
 from nnx_migrate.source.walking import walk
 
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-
 
 @dataclass
 class LoopNames:
@@ -87,15 +85,25 @@ def inside(loop: ast.AST) -> ast.AST:
     return loop
 
 
+def header(loop: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """What a loop binds, and what it goes through; None where it leaves some out, or is several."""
+    match loop:
+        case ast.For(target=target, iter=items):
+            return target, items
+        case (
+            ast.ListComp(generators=[one])
+            | ast.SetComp(generators=[one])
+            | ast.GeneratorExp(generators=[one])
+            | ast.DictComp(generators=[one])
+        ) if not one.ifs:
+            return one.target, one.iter
+    return None
+
+
 def variables_of(loop: ast.AST) -> dict[str, str]:
     """The variables of a loop, with a text that says through which values they go."""
-    if isinstance(loop, _COMPREHENSIONS) and len(loop.generators) == 1:
-        (generator,) = loop.generators
-        found = _values(generator.target, generator.iter)
-        return {} if generator.ifs else found
-    if isinstance(loop, ast.For):
-        return _values(loop.target, loop.iter)
-    return {}
+    found = header(loop)
+    return _values(*found) if found is not None else {}
 
 
 def _values(target: ast.expr, items: ast.expr) -> dict[str, str]:

@@ -52,3 +52,48 @@ def test_a_size_that_a_loop_over_an_entry_carries_keeps_the_class_lazy() -> None
     """The name of such a size is the rewriter's own: that a star may import any does not help."""
     setup = "d = {}\nd['a'] = [nn.Dense(3) for _ in range(2)]\nself.d = d"
     assert form(setup, "for layer in self.d['a']:\n    x = layer(x)\nreturn x") == "lazy"
+
+
+KEYED = """\
+    tags: tuple = ("a", "b")
+    sizes: tuple = (("a", 2), ("b", 3))
+
+    def setup(self):
+"""
+
+
+@pytest.mark.parametrize(
+    ("setup", "call", "wanted"),
+    [
+        ("k: nn.Dense(3) for k in self.tags", "{k: self.d[k](x) for k in self.tags}", "explicit"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d[t](x) for t in self.tags]", "explicit"),
+        ("k: nn.Dense(n) for k, n in self.sizes", "[d(x) for d in self.d.values()]", "explicit"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d['a'](x), self.d['b'](x)]", "lazy"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in self.tags[:1]]", "lazy"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in 'ab']", "lazy"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in self.tags if k]", "lazy"),
+        ("k * 2: nn.Dense(3) for k in 'ab'", "[self.d[k + k](x) for k in self.tags]", "lazy"),
+    ],
+)
+def test_a_dict_by_the_names_of_a_field_is_met_by_a_loop_over_them(
+    setup: str, call: str, wanted: str
+) -> None:
+    source = SOURCE.replace("    def setup(self):\n", KEYED)
+    source = source.replace("SETUP", f"        self.d = {{{setup}}}")
+    source = source.replace(
+        "CALL", f"        return jnp.concatenate([*jax.tree.leaves({call})], -1)"
+    )
+    assert net_alike(source, "jnp.ones((2, 4))")["m.Net"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        ("q, k, v = (nn.Dense(3, name=n)(x) for n in 'qkv')", "explicit"),
+        ("both = (nn.Dense(3, name=n)(x) for n in 'qk')\nv = x.sum()\nq, k = both", "lazy"),
+    ],
+)
+def test_a_generator_that_is_unpacked_runs_where_it_stands(names: str, wanted: str) -> None:
+    source = SOURCE.replace("    def setup(self):\nSETUP\n\n    def", "    @nn.compact\n    def")
+    source = source.replace("CALL", textwrap.indent(f"{names}\nreturn q * k + v", " " * 8))
+    assert net_alike(source, "jnp.ones((2, 4))")["m.Net"] == wanted

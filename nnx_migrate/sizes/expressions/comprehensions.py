@@ -139,12 +139,13 @@ def _entries(interpreter: Interpreter, node: ast.DictComp, frame: Frame) -> Valu
         interpreter.loops.append(loop)
         try:
             assign(interpreter, generator.target, value, frame)
-            values = [interpreter.evaluate(node.value, frame)] * len(keys)
+            one = interpreter.evaluate(node.value, frame)
         finally:
             interpreter.loops.pop()
-        if values and any(True for _ in held_modules(values[0])):
-            length = ex.literal(len(keys))
-            return RepeatedDict(Repeated(values[0], length, node, dict(loop.last)))
+        values = [one] * len(keys)
+        if any(True for _ in held_modules(one)):
+            length = ex.literal(len(keys)) if keys else loop.rounds
+            return RepeatedDict(Repeated(one, length, node, dict(loop.last)))
         if _follows(node.value, frozenset(target_names(generator.target))):
             return Unknown("a dict of values that differ")
     if not keys or len(values) != len(set(keys)):

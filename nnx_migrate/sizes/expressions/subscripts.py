@@ -21,6 +21,7 @@ from nnx_migrate.abstract.values import (
     Library,
     Record,
     Repeated,
+    RepeatedDict,
     Sequence,
     Static,
     Submodule,
@@ -40,8 +41,10 @@ from nnx_migrate.sizes.expressions.list_parts import (
 )
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.instance_attributes import VARIABLES
+from nnx_migrate.sizes.loop_names import header
 from nnx_migrate.sizes.result import ONE_OF_SEVERAL
 from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.source.other_values import is_self
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -119,6 +122,11 @@ def item_of(
             if frame.own and isinstance(item, Submodule | Instance):
                 note_index(interpreter, base, key, index)
             return item
+        case RepeatedDict(each=every) if _meets_all(interpreter, every, key, index):
+            loop = interpreter.loops[-1]
+            loop.origins += [every.origin] if every.origin is not None else []
+            loop.ends &= every.length is not None and every.length == loop.rounds
+            return every.item
         case Record(entries=entries, default=default):
             text = str(number) if number is not None else key_text(index)
             if text in entries:
@@ -169,6 +177,27 @@ def _note_choice(
     names = key.expr.names if isinstance(key, Static) else frozenset()
     if several and frame.own and not names & interpreter.loop_names.loops.keys():
         interpreter.ask(index, ONE_OF_SEVERAL)
+
+
+def _meets_all(interpreter: Interpreter, values: Repeated, key: Value, index: ast.expr) -> bool:
+    """Whether the loop around goes through the keys of a dict as the loop did that made it.
+
+    ``self.heads = {k: nn.Dense(1) for k in self.tags}``, ``for k in self.tags: self.heads[k](x)``.
+    """
+    loop = interpreter.loops[-1] if interpreter.loops else None
+    if loop is None or values.origin is None:
+        return False
+    match values.origin, header(values.origin), header(loop.node), index:
+        case (
+            ast.DictComp(key=ast.Name(id=made)),
+            (ast.Name(id=target), ast.Attribute() as field),
+            (ast.Name(id=counted), ast.Attribute() as items),
+            ast.Name(id=name),
+        ) if made == target and name == counted:
+            is_counted = isinstance(key, Static) and key.expr.text == loop.variable(name)
+            is_field = is_self(field.value) and field.attr in interpreter.root.fields
+            return is_counted and is_field and ast.dump(field) == ast.dump(items)
+    return False
 
 
 def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value) -> None:

@@ -32,6 +32,12 @@ def refuse_lazy(method: ast.FunctionDef, items: Mapping[int, object], rule: str)
         if isinstance(call.func, ast.Name) and call.func.id in _READING_ALL and call.args
     }
     read |= {id(one.value) for one in each(method, ast.Starred)}
+    # ``q, k, v = (nn.Dense(3, name=one)(x) for one in "qkv")``
+    read |= {
+        id(one.value)
+        for one in each(method, ast.Assign)
+        if any(isinstance(target, ast.Tuple | ast.List) for target in one.targets)
+    }
     for node in walk(method):
         if isinstance(node, ast.GeneratorExp) and contains(node, items) and id(node) not in read:
             raise Refused(
