@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import GONE, Made, Renderer, Replacement
@@ -25,6 +25,7 @@ from nnx_migrate.rewrite.outside.holding import fields_of_modules
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.starred import names_left
+from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.project import Module, Project
 
 
@@ -54,6 +55,20 @@ class Attempt:
     values: set[str] = field(default_factory=set)  # lazy classes that are used as values
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
+    def add(self, part: Attempt) -> None:
+        """Take in what comes of another file."""
+        self.texts |= part.texts
+        self.remarks |= part.remarks
+        self.failed |= part.failed
+        self.kept |= part.kept
+        self.edited |= part.edited
+        self.lazy |= part.lazy
+        self.explicit |= part.explicit
+        self.doubts |= part.doubts
+        self.placed |= part.placed
+        self.inherits |= part.inherits
+        self.values |= part.values
+
 
 @dataclass(frozen=True)
 class _Written:
@@ -77,12 +92,14 @@ def make_attempt(
     decisions: Decisions,
     untouched: frozenset[str] = frozenset(),
     memory: Memory | None = None,
+    team: Team | None = None,
 ) -> Attempt:
     """Render every file that changes by what is decided about the classes.
 
     Args:
         untouched: paths of which nothing but classes may change.
         memory: texts of earlier attempts on the same project: most edits are the same again.
+        team: who renders them.
     """
     memory = {} if memory is None else memory
     project, sizes = loaded.project, decisions.sizes
@@ -103,9 +120,16 @@ def make_attempt(
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
         kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
     )
-    for path, module in loaded.targets.items():
+
+    def rendered(path: str) -> Attempt:
         around = None if path in untouched else context
-        _render(project, path, module, around, attempt, memory)
+        part = Attempt(decisions)
+        _render(project, path, loaded.targets[path], around, part, memory)
+        return replace(part, decisions=Decisions())  # of which each process has its own
+
+    every = (team or Team()).each({path: path for path in loaded.targets}, rendered)
+    for part in every.values():
+        attempt.add(part)
     return attempt
 
 

@@ -7,11 +7,12 @@ a conversion is kept with its questions, and made again only where an answer has
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes import (
     ClassRefusal,
     ConversionContext,
@@ -20,6 +21,7 @@ from nnx_migrate.rewrite.classes import (
     convert_class,
     convert_function,
 )
+from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.project import Project
@@ -61,10 +63,17 @@ class Conversions:
         self._classes: dict[str, Class | None] = {}
         self._functions: dict[str, Function] = {}
 
-    @property
-    def functions(self) -> dict[str, ConvertedFunction]:
+    def of_all(self, names: Iterable[str], team: Team) -> dict[str, Class | None]:
+        """The conversions of classes; without their code where another process writes the file."""
+        paths = {name: self._project.linen[name].module.path for name in names}
+        return team.each(paths, self.of, _outline)
+
+    def functions(self, team: Team) -> dict[str, ConvertedFunction]:
         """Scope functions that were asked for and can be converted."""
-        every = self._functions.items()
+        if not scope_functions(self._project):
+            return {}
+        asked = team.together(dict.fromkeys(self._functions, True))
+        every = ((name, self._scope_function(name)) for name in sorted(asked))
         return {name: one for name, one in every if isinstance(one, ConvertedFunction)}
 
     def of(self, name: str) -> Class | None:
@@ -150,6 +159,17 @@ class Conversions:
                 ),
             )
         return self._functions[symbol]
+
+
+def _outline(made: Class | None) -> Class | None:
+    """A conversion without the code, which is written where it is made."""
+    if not isinstance(made, ConvertedClass):
+        return made
+    return replace(made, edits=dict.fromkeys(made.edits, _written_elsewhere))
+
+
+def _written_elsewhere(renderer: Renderer) -> Any:
+    raise AssertionError("the file of this class is another process's")
 
 
 class _Asking:

@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.factories import becomes_nnx, stuck_in_scope, stuck_use
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.lazy_submodules import without_lazy_submodules
 from nnx_migrate.rewrite.links import Links, links_of
+from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.factory_calls import FactoryFunction
@@ -57,6 +58,7 @@ def decide(
     exclude: tuple[str, ...],
     barred: Mapping[str, ClassRefusal],
     memory: Memory,
+    team: Team,
 ) -> Decisions:
     """Decide over all classes.
 
@@ -64,6 +66,7 @@ def decide(
         targets: ``id`` of the modules that may change.
         barred: classes that an earlier attempt showed cannot be converted.
         memory: conversions of earlier attempts on the same project.
+        team: who converts them.
     """
     outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
     kept = frozenset(
@@ -89,7 +92,7 @@ def decide(
         own = without_lazy_submodules(sizes, lazy, staying.values(), lifted)
         decisions.sizes, decisions.lazy_factories = own, staying
         context = replace(_context(own, pending, frozenset(lazy | staying.keys())), lifted=lifted)
-        refused = _convert(project, own, context, pending, decisions, memory)
+        refused = _convert(Conversions(project, own, context, memory), pending, decisions, team)
         left = dict(unreached(project, own, pending - refused))
         decisions.refused.update(left)
         refused |= left.keys()
@@ -136,24 +139,20 @@ def _hasty(links: Links, refused: frozenset[str]) -> frozenset[str]:
 
 
 def _convert(
-    project: Project,
-    sizes: Mapping[str, ClassSizes],
-    context: ConversionContext,
+    conversions: Conversions,
     pending: frozenset[str],
     decisions: Decisions,
-    memory: Memory,
+    team: Team,
 ) -> frozenset[str]:
     decisions.converted = {}
     refused = set()
-    conversions = Conversions(project, sizes, context, memory)
-    for name in sorted(pending):
-        result = conversions.of(name)
+    for name, result in conversions.of_all(sorted(pending), team).items():
         if isinstance(result, ConvertedClass):
             decisions.converted[name] = result
         elif result is not None:
             decisions.refused[name] = result
             refused.add(name)
-    decisions.scope_functions = conversions.functions
+    decisions.scope_functions = conversions.functions(team)
     return frozenset(refused)
 
 

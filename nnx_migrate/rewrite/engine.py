@@ -26,6 +26,8 @@ from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import class_outcome, position, result_of, staying_names
+from nnx_migrate.rewrite.shares import shares_of
+from nnx_migrate.rewrite.workers import Team, can_fork
 from nnx_migrate.sizes import ClassSizes, SizeMemory, analyse
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -48,7 +50,7 @@ class Ground:
         EvidenceError: the evidence file cannot be used.
     """
 
-    def __init__(self, request: RewriteRequest) -> None:
+    def __init__(self, request: RewriteRequest, team: Team | None = None) -> None:
         self.loaded = load(request)
         self.evidence = evidence_of(request, self.loaded)
         changing = {id(module) for module in self.loaded.targets.values()}
@@ -61,19 +63,29 @@ class Ground:
         self._targets = frozenset(changing)
         self._chosen = (request.select, request.exclude)
         self.before = self.count({})
+        self.team = team or Team()
+        if team is not None and can_fork():
+            modules = self.loaded.project.modules.values()
+            nodes = (node for module in modules for node in module.nodes)
+            team.start(shares_of(self.loaded.project, request.jobs), nodes)
 
     def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
         """The sizes of all classes to rewrite, with the arguments that were granted."""
         granted = (wanted.shapes, wanted.facts, wanted.unpassed)
         project, known = self.loaded.project, self._known_sizes
-        return analyse(project, self._names, self.evidence, *granted, memory=known)
+        own = [name for name in self._names if self.team.owns(project.linen[name].module.path)]
+        found = analyse(project, own, self.evidence, *granted, memory=known)
+        theirs = {*self._names} - {*own}
+        every = self.team.together({name: found[name] for name in found.keys() - theirs})
+        return dict(sorted(every.items()))
 
     def decide(
         self, sizes: Mapping[str, ClassSizes], barred: Mapping[str, ClassRefusal]
     ) -> Decisions:
         """What becomes of every class; most conversions are those of earlier decisions."""
         project = self.loaded.project
-        return decide(project, sizes, self._targets, *self._chosen, barred, self._memory)
+        chosen = (self._targets, *self._chosen)
+        return decide(project, sizes, *chosen, barred, self._memory, self.team)
 
     def count(self, texts: Mapping[str, str], *, are_lazy_linen: bool = False) -> ledger.Count:
         """References and call sites of the project with these new texts."""
@@ -113,18 +125,21 @@ def make_explicit(
     request: RewriteRequest,
     doubts: Mapping[str, str] = MappingProxyType({}),
     ground: Ground | None = None,
+    team: Team | None = None,
 ) -> Explicit:
     """Decide and render everything a request asks for, in the explicit form or not at all.
 
     Args:
         doubts: classes that must not become explicit, and why.
         ground: what an earlier attempt read for the same request.
+        team: who works on it; only this process, if left out.
 
     Raises:
         EngineError: the ledger does not balance whatever is refused.
         EvidenceError: the evidence file cannot be used.
+        Lost: another process of the team has ended.
     """
-    ground = ground or Ground(request)
+    ground = ground or Ground(request, team)
     loaded, evidence, before = ground.loaded, ground.evidence, ground.before
     wanted = ExtraArguments(links_of(loaded.project).builds)
     sizes = ground.sizes(wanted)
@@ -135,7 +150,7 @@ def make_explicit(
         while wanted.learn(decisions, sizes):
             sizes = ground.sizes(wanted)
             decisions = ground.decide(sizes, barred)
-        attempt = make_attempt(loaded, decisions, untouched, ground.texts)
+        attempt = make_attempt(loaded, decisions, untouched, ground.texts, ground.team)
         after = ground.count(attempt.texts, are_lazy_linen=attempt.inherits)
         staying = staying_names(loaded.project, decisions)
         claims = _claims(loaded, attempt, before, after)

@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.loops import with_nnx_loops
 from nnx_migrate.rewrite.proof import Doubt, judge
 from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.rewrite.workers import Lost, Team
 from nnx_migrate.source.settings import SettingsError
 
 FORMS = ("auto", "lazy", "explicit")
@@ -85,13 +86,28 @@ def rewrite_lazily(request: RewriteRequest) -> RewriteResult:
 
 def _prove(request: RewriteRequest) -> _Proof:
     """The explicit classes that are proven with every place that they hang together with."""
-    proof = _Proof()
     try:
-        with _limit(_SECONDS):
-            _attempt(request, proof)
+        return _proven(request)
+    except Lost:
+        return _proven(replace(request, jobs=1))
+
+
+def _proven(request: RewriteRequest) -> _Proof:
+    """The same, by as many processes as are wanted.
+
+    Raises:
+        Lost: they could not finish it together; what keeps them from it one alone can tell.
+    """
+    proof = _Proof()
+    team = Team()
+    try:
+        with _limit(_SECONDS), team:
+            _attempt(request, proof, team)
     except (EvidenceError, SettingsError):
         raise
     except (Exception, OutOfTime) as bug:
+        if team.was_started and not isinstance(bug, OutOfTime):
+            raise Lost(str(bug)) from bug
         if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
             raise
         proof.explicit = None
@@ -99,17 +115,17 @@ def _prove(request: RewriteRequest) -> _Proof:
     return proof
 
 
-def _attempt(request: RewriteRequest, proof: _Proof) -> None:
+def _attempt(request: RewriteRequest, proof: _Proof, team: Team) -> None:
     doubts: dict[str, Doubt] = {}
     for _ in range(1 + _ROUNDS):
         whys = {name: f"not proven: {doubt.text}" for name, doubt in doubts.items()}
-        made = make_explicit(request, whys, proof.ground)
+        made = make_explicit(request, whys, proof.ground, team)
         proof.ground = made.ground
         if proof.first is None:
             proof.first = made.result
             failures = made.loaded.failures
             proof.unreadable = {one.path: one.error for one in failures if one.error is not None}
-        fresh = judge(made.loaded, made.attempt, made.books, made.result)
+        fresh = judge(made.loaded, made.attempt, made.books, made.result, team)
         linen = made.loaded.project.linen
         proof.last = made.result
         doubts |= fresh

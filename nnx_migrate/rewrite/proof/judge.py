@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.lazily import lazy_doubts
 from nnx_migrate.rewrite.results import staying_names
+from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.sizes.result import ONE_OF_SEVERAL, UNSEEN
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -23,7 +24,7 @@ _UNPROVEN = (UNSEEN, ONE_OF_SEVERAL)  # that Linen's init makes it, too
 
 
 def judge(
-    loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: RewriteResult
+    loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: RewriteResult, team: Team
 ) -> dict[str, Doubt]:
     """Converted classes that may not be explicit, by name: what of each is not proven.
 
@@ -33,7 +34,7 @@ def judge(
     left = _left(books, result, staying_names(loaded.project, attempt.decisions))
     doubts = dict(_inside(loaded, attempt, [*left, *_uses(loaded, attempt)]))
     doubts |= _unserved(loaded, attempt, books)
-    return doubts | lazy_doubts(loaded.project, targets, attempt, graph_of(loaded.project))
+    return doubts | lazy_doubts(loaded.project, targets, attempt, graph_of(loaded.project), team)
 
 
 def _inside(loaded: Loaded, attempt: Attempt, doubts: list[Doubt]) -> Iterator[tuple[str, Doubt]]:

@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.dropped import is_dropped
 from nnx_migrate.rewrite.proof.factories import factory_fields, factory_reads
-from nnx_migrate.rewrite.proof.field_modules import FieldModules
+from nnx_migrate.rewrite.proof.field_modules import FieldModules, Given
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.layer_fields import held_layers, layer_field_reads
@@ -44,6 +44,7 @@ from nnx_migrate.rewrite.proof.unbound import (
     words_read,
 )
 from nnx_migrate.rewrite.proof.ways import ways_to
+from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, last_name
 from nnx_migrate.source.other_values import is_self
@@ -54,15 +55,16 @@ _LONGEST = 200  # characters of a string that is a path of names
 
 
 def lazy_doubts(
-    project: Project, targets: frozenset[str], attempt: Attempt, graph: Graph
+    project: Project, targets: frozenset[str], attempt: Attempt, graph: Graph, team: Team
 ) -> dict[str, Doubt]:
     """Classes that must not be explicit, and the first reason of each.
 
     Args:
       targets: names of the modules that are rewritten.
+      team: who reads the files.
     """
     found: dict[str, Doubt] = {}
-    judge = _Judge(project, targets, attempt, graph)
+    judge = _Judge(project, targets, attempt, graph, team)
     for name, doubt in judge.doubts():
         if name in attempt.decisions.converted:
             found.setdefault(name, doubt)
@@ -75,6 +77,7 @@ class _Judge:
     targets: frozenset[str]
     attempt: Attempt
     graph: Graph
+    team: Team
 
     def __post_init__(self) -> None:
         linen = self.project.linen
@@ -107,13 +110,22 @@ class _Judge:
         given = FieldModules(self.project, self.attempt, self.converted)
         filled = factory_fields(self.converted)
         layers = held_layers(self.project, self.converted)
-        for module in self.project.modules.values():
+
+        def read(name: str) -> tuple[list[tuple[str, Doubt]], Given]:
+            module = self.project.modules[name]
             places = list(places_of(module, self.explicit))
-            yield from self._named(module, places)
-            yield from self._asked_inside(module)
-            yield from factory_reads(filled, module, places)
-            yield from layer_field_reads(layers, module)
-            given.read(module, places)
+            found = [
+                *self._named(module, places),
+                *self._asked_inside(module),
+                *factory_reads(filled, module, places),
+                *layer_field_reads(layers, module),
+            ]
+            return found, given.read(module, places)
+
+        paths = {name: module.path for name, module in self.project.modules.items()}
+        for found, taken in self.team.each(paths, read).values():
+            yield from found
+            given.add(taken)
         yield from self._members()
         yield from given.doubts()
 

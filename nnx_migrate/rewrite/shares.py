@@ -1,0 +1,46 @@
+"""Which process of a run decides about which files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from nnx_migrate.rewrite.links import links_of
+from nnx_migrate.source.project import Project
+
+_LEAST = 8  # Linen classes per process: below that, copies cost more than they save
+
+
+def shares_of(project: Project, jobs: int) -> Mapping[str, int]:
+    """Numbers of processes by path; classes that build each other or inherit are one's.
+
+    What is found of such classes hangs on where one begins, and most that a class asks is about those.
+    """
+    jobs = min(jobs, len(project.linen) // _LEAST)
+    if jobs <= 1:
+        return {}
+    sizes: dict[str, int] = {one.path: len(one.text) // 10 for one in project.modules.values()}
+    for cls in project.linen.values():
+        sizes[cls.module.path] += 40 * ((cls.node.end_lineno or 0) - cls.node.lineno)
+    groups: dict[str, list[str]] = {path: [path] for path in sizes}
+    for path, other in _linked(project):
+        if groups[path] is not groups[other]:
+            joined = [*groups[path], *groups[other]]
+            groups.update(dict.fromkeys(joined, joined))
+    every = {id(one): one for one in groups.values()}.values()
+    loads = [0] * jobs
+    owners: dict[str, int] = {}
+    for weight, paths in sorted(
+        ((sum(sizes[path] for path in one), sorted(one)) for one in every), reverse=True
+    ):
+        number = loads.index(min(loads))
+        loads[number] += weight
+        owners.update(dict.fromkeys(paths, number))
+    return owners
+
+
+def _linked(project: Project) -> Iterator[tuple[str, str]]:
+    """Paths of classes and of those that they build or inherit from."""
+    links = links_of(project)
+    for name, cls in project.linen.items():
+        for other in (*links.bases[name], *links.builds[name]):
+            yield cls.module.path, project.linen[other].module.path
