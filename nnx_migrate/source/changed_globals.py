@@ -7,9 +7,9 @@ a class reads. Values are followed through names, attributes (as words) and para
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from nnx_migrate.source.changing_places import Namespaces, Place, changing_places
 from nnx_migrate.source.names import last_name, parameter_names
@@ -204,10 +204,18 @@ class _Search:
                     case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                             self._change(module, value)
-            if word in module.text:
-                for given in each(module.tree, ast.keyword):
-                    if given.arg == word:
-                        self._change(module, given.value)
+        for module, given in self._keywords.get(word, ()):
+            self._change(module, given.value)
+
+    @cached_property
+    def _keywords(self) -> Mapping[str, Sequence[tuple[Module, ast.keyword]]]:
+        """The keywords of all calls by their names."""
+        found: dict[str, list[tuple[Module, ast.keyword]]] = {}
+        for module in self.project.modules.values():
+            for one in each(module.tree, ast.keyword):
+                if one.arg is not None:
+                    found.setdefault(one.arg, []).append((module, one))
+        return found
 
     def _called(self, function: str, parameter: str, place: int, is_method: bool) -> None:
         """What calls of functions of that name give for a parameter."""
