@@ -28,6 +28,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
+_Flows = dict[Key, set[Key | None]]
 _SAME = frozenset(
     {"bind", "clone", "copy", "get", "pop", "setdefault"}
 )  # give what their owner has
@@ -127,13 +128,30 @@ def _words(project: Project, keyword: ast.keyword, or_maker: bool) -> list[str]:
     return sorted(word for kind, _, word in _held(project, or_maker) if kind == "entry")
 
 
-@lru_cache(maxsize=4)  # every field of every class asks
 def _held(project: Project, or_maker: bool) -> frozenset[Key]:
     """The names that may hold a module, or are of functions that give one."""
-    sources: dict[Key, set[Key | None]] = {}
+    return _both_held(project)[or_maker]
+
+
+@lru_cache(maxsize=2)  # every field of every class asks
+def _both_held(project: Project) -> tuple[frozenset[Key], frozenset[Key]]:
+    """Those of modules, and those of modules or what makes them, from one look at what flows where."""
+    every: tuple[_Flows, _Flows] = ({}, {})
     for module in project.modules.values():
+        # Of an argument of a method, all functions of that name have a parameter.
+        read: dict[int, tuple[frozenset[Key | None], ...]] = {}
         for key, value, scope in flows(project, module):
-            sources.setdefault(key, set()).update(_sources(project, value, scope, or_maker))
+            if id(value) not in read:
+                read[id(value)] = tuple(
+                    frozenset(_sources(project, value, scope, one)) for one in (False, True)
+                )
+            for flow, sources in zip(every, read[id(value)], strict=True):
+                if sources:
+                    flow.setdefault(key, set()).update(sources)
+    return _reached(project, every[False]), _reached(project, every[True])
+
+
+def _reached(project: Project, sources: _Flows) -> frozenset[Key]:
     held = {*_annotated(project)}
     while more := {key for key, of in sources.items() if None in of or of & held} - held:
         held |= more
