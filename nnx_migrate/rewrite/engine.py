@@ -26,7 +26,7 @@ from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import class_outcome, position, result_of, staying_names
-from nnx_migrate.rewrite.shares import shares_of
+from nnx_migrate.rewrite.shares import share
 from nnx_migrate.rewrite.workers import Team, can_fork
 from nnx_migrate.sizes import ClassSizes, SizeMemory, analyse
 from nnx_migrate.source.classes import ClassInfo
@@ -64,10 +64,8 @@ class Ground:
         self._chosen = (request.select, request.exclude)
         self.before = self.count({})
         self.team = team or Team()
-        if team is not None and can_fork():
-            modules = self.loaded.project.modules.values()
-            nodes = (node for module in modules for node in module.nodes)
-            team.start(shares_of(self.loaded.project, request.jobs), nodes)
+        if team is not None and request.jobs > 1 and can_fork():
+            share(self.loaded.project, request.jobs, team)
 
     def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
         """The sizes of all classes to rewrite, with the arguments that were granted."""

@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import Any
 
 from nnx_migrate.rewrite.links import links_of
+from nnx_migrate.rewrite.outside.module_values import held_modules
+from nnx_migrate.rewrite.proof.graph import graph_of
+from nnx_migrate.rewrite.proof.ways import ways
+from nnx_migrate.rewrite.workers import Team
+from nnx_migrate.source.changed_globals import changed_globals
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.project import Project
 
 _LEAST = 8  # Linen classes per process: below that, copies cost more than they save
+
+
+# What most files ask of the whole project, the longest first.
+_FACTS: tuple[Fact[Any], ...] = (graph_of, held_modules, ways, changed_globals)
+
+
+def share(project: Project, jobs: int, team: Team) -> None:
+    """Start the processes of a run, if they are of use; all know the facts of the project then.
+
+    Raises:
+      Lost: one of them has ended.
+    """
+    owners = shares_of(project, jobs)
+    if not owners:
+        return
+    modules = project.modules.values()
+    nodes = (node for module in modules for node in module.nodes)
+    team.start(owners, chain(nodes, modules, project.classes.values(), [project]))
+    found = team.divide({one.name: partial(one, project) for one in _FACTS})
+    for one in _FACTS:
+        one.is_told(project, found[one.name])
 
 
 def shares_of(project: Project, jobs: int) -> Mapping[str, int]:

@@ -5,13 +5,12 @@ same decisions. Where work falls apart by files, `Team.each` does that of the fi
 the others found for the rest. So nothing is asked of the code between, and what is cached stays where it is.
 
 What is told may name ``ast`` nodes, also by their ``id``: forks have them at the same address, and nothing that
-was parsed before is let go. A copy that fails, or that decides otherwise, ends the team (`Lost`): one process
+was parsed before is let go. Other nodes are told by their value, and no ``id`` of theirs is asked for elsewhere. A copy that fails, or that decides otherwise, ends the team (`Lost`): one process
 alone then decides anew, and says what there is to say.
 """
 
 from __future__ import annotations
 
-import ast
 import io
 import os
 import pickle
@@ -80,18 +79,18 @@ class Team:
             os.waitpid(process, 0)
         self._lines, self._others, self.size = [], [], 1
 
-    def start(self, owners: Mapping[str, int], nodes: Iterable[ast.AST]) -> None:
+    def start(self, owners: Mapping[str, int], objects: Iterable[object]) -> None:
         """Fork the other processes: from here on, all of them run.
 
         Args:
           owners: which process does the work of a file, by path; 0 does that of others.
-          nodes: what the processes may tell each other of.
+          objects: what the processes may tell each other of, as they have it: all nodes of the files.
         """
         size = 1 + max(owners.values(), default=0)
         if size == 1:
             return
         self.was_started = True
-        self._owners, self._values = owners, {id(one): one for one in nodes}
+        self._owners, self._values = owners, {id(one): one for one in objects}
         for rank in range(1, size):
             mine, theirs = Pipe()
             process = _fork()
@@ -130,6 +129,17 @@ class Team:
             if found.keys() != paths.keys():
                 raise Lost("the others work on something else")
         return {name: found[name] for name in paths}
+
+    def divide(self, works: Mapping[str, Callable[[], object]]) -> Mapping[str, object]:
+        """What several works come to, each done by one process.
+
+        Raises:
+          Lost: another process has ended.
+        """
+        every = enumerate(works.items())
+        return self.together(
+            {name: work() for place, (name, work) in every if place % self.size == self.rank}
+        )
 
     def together(
         self, mine: Mapping[str, T], outline: Callable[[T], T] | None = None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from nnx_migrate.source.changing_places import Namespaces, Place, changing_places
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import children, each
@@ -51,7 +52,7 @@ class ChangedGlobals:
         return one in self.bound or (also_inside and one in self.inside)
 
 
-@lru_cache(maxsize=2)  # every class asks
+@Fact  # every class asks
 def changed_globals(project: Project) -> ChangedGlobals:
     """Read all files of a project for what changes globals."""
     search = _Search(project)

@@ -41,6 +41,7 @@ class Project:
     imports: Declared = field(default_factory=dict)  # what code imports by names nobody can read
     is_whole: bool = True  # no file was left out, so that every caller is seen
     runs_examples: bool = False  # those in docstrings, as tests
+    memo: dict[str, object] = field(default_factory=dict, repr=False)  # facts, by name
 
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
         """Symbol that a name or dotted expression refers to; None when it is a local value."""
@@ -48,10 +49,11 @@ class Project:
         if parts is None:
             return None
         key = (parts, id(scope.module), *map(id, scope.tables))
-        if key not in self._resolved:
-            symbol = self._resolve(parts, scope, _DEPTH)
-            self._resolved[key] = scope, symbol  # so that none of these ids is given again
-        return self._resolved[key][1]
+        known = self._resolved.get(key)
+        if known is None:
+            known = scope, self._resolve(parts, scope, _DEPTH)
+            self._resolved[key] = known  # so that none of these ids is given again
+        return known[1]
 
     @cached_property
     def _resolved(self) -> dict[tuple[object, ...], tuple[Scope, str | None]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.fields.types import may_hold_arrays
@@ -25,6 +24,7 @@ from nnx_migrate.rewrite.outside.name_flow import (
 )
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -130,11 +130,11 @@ def _words(project: Project, keyword: ast.keyword, or_maker: bool) -> list[str]:
 
 def _held(project: Project, or_maker: bool) -> frozenset[Key]:
     """The names that may hold a module, or are of functions that give one."""
-    return _both_held(project)[or_maker]
+    return held_modules(project)[or_maker]
 
 
-@lru_cache(maxsize=2)  # every field of every class asks
-def _both_held(project: Project) -> tuple[frozenset[Key], frozenset[Key]]:
+@Fact  # every field of every class asks
+def held_modules(project: Project) -> tuple[frozenset[Key], frozenset[Key]]:
     """Those of modules, and those of modules or what makes them, from one look at what flows where."""
     every: tuple[_Flows, _Flows] = ({}, {})
     for module in project.modules.values():

@@ -10,12 +10,12 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from nnx_migrate.rewrite.proof.fillers import Key
 from nnx_migrate.rewrite.proof.tables import Filled
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.takers import imports_by_name
@@ -60,7 +60,7 @@ def _closure(start: Iterable[Key], links: Mapping[Key, set[Key]]) -> set[Key]:
     return found
 
 
-@lru_cache(maxsize=1)  # every attempt of a run asks
+@Fact  # every attempt of a run asks
 def graph_of(project: Project) -> Graph:
     """Read the graph of a project."""
     graph = Graph()

@@ -105,8 +105,13 @@ class _Judge:
                 yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason)
         yield from self._read()
         yield from self._builders()
-        for cls in self.converted:
-            yield from ((cls.name, one) for one in ways_to(self.project, cls, self.attempt))
+
+        def to(name: str) -> list[Doubt]:
+            return [*ways_to(self.project, self.project.linen[name], self.attempt)]
+
+        classes = {cls.name: cls.module.path for cls in self.converted}
+        for name, ways in self.team.each(classes, to).items():
+            yield from ((name, one) for one in ways)
         given = FieldModules(self.project, self.attempt, self.converted)
         filled = factory_fields(self.converted)
         layers = held_layers(self.project, self.converted)

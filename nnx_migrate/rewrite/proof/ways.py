@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.outside.places import places_of
@@ -14,6 +13,7 @@ from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.module_hooks import hooked_names
 from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.takers import takers
@@ -27,7 +27,7 @@ class Ways:
     ambiguous: tuple[Access, ...]
 
 
-@lru_cache(maxsize=1)  # every attempt of a run asks
+@Fact  # every attempt of a run asks
 def ways(project: Project) -> Ways:
     """Read the places of a project where code may get a class."""
     linked, uses = linked_modules(project), AttributeUses(project)
