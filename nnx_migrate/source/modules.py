@@ -181,7 +181,13 @@ class Parents:
 
     def __init__(self, tree: ast.AST) -> None:
         """Note the parent of every node."""
-        self._parents = {id(child): node for node in walk(tree) for child in children(node)}
+        self._parents: dict[int, ast.AST] = {}
+        self._functions: dict[int, FunctionNode | None] = {}
+        for node in walk(tree):
+            around = node if isinstance(node, FUNCTIONS) else self._functions.get(id(node))
+            for child in children(node):
+                self._parents[id(child)] = node
+                self._functions[id(child)] = around
 
     def of(self, node: ast.AST) -> ast.AST | None:
         """The node that ``node`` is a part of."""
@@ -200,11 +206,14 @@ class Parents:
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function around ``node``."""
-        return next(self.functions(node), None)
+        return self._functions.get(id(node))
 
     def functions(self, node: ast.AST) -> Iterator[FunctionNode]:
         """Every function around ``node``, the innermost first."""
-        return (one for one in self._climb(node) if isinstance(one, FUNCTIONS))
+        around = self._functions.get(id(node))
+        while around is not None:
+            yield around
+            around = self._functions.get(id(around))
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The innermost class around ``node``."""
