@@ -191,6 +191,8 @@ class _Walk:
         _, _, found = asking_calls(self.project).get(id(call), ("", call, ()))
         if found and self.uses.changes(self.places.module, call):
             found = ()
+        if module is None and not found:
+            return  # as nearly all calls
         for cls in (self.project.linen[one] for one in sorted(self.context.converted)):
             is_there = module is not None and module.name in class_homes(self.project)[cls.name]
             if is_there or (found and any(one in found for one in takers(self.project, cls))):
