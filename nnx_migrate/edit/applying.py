@@ -17,7 +17,7 @@ from nnx_migrate.edit.statements import (
     rewritten_block,
     skip,
 )
-from nnx_migrate.edit.visiting import may_hold_edits
+from nnx_migrate.edit.visiting import Kinds, may_hold_edits
 from nnx_migrate.edit.walking import comments_in
 
 
@@ -45,6 +45,13 @@ def apply(
     return node.visit(_Apply(edits, way, node, make, refit))
 
 
+# Nodes that are more to a visit than whether they are edited; most are none of them.
+_HAS_OWN_WAY = Kinds(
+    *(cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite),
+    *(cst.FunctionDef, cst.ClassDef, cst.FormattedString, cst.FormattedStringExpression),
+)
+
+
 class _Apply(cst.CSTTransformer):
     def __init__(
         self,
@@ -63,10 +70,11 @@ class _Apply(cst.CSTTransformer):
         self._done: dict[int, Any] = {}  # replacements, each made once
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, cst.FormattedString):
-            self._quotes.append(node.end)
-        if isinstance(node, cst.ClassDef):
-            self._classes.add(id(node.body))
+        if _HAS_OWN_WAY[type(node)]:
+            if isinstance(node, cst.FormattedString):
+                self._quotes.append(node.end)
+            if isinstance(node, cst.ClassDef):
+                self._classes.add(id(node.body))
         if node is self._root:
             return True
         if id(node) in self._edits:
@@ -74,18 +82,18 @@ class _Apply(cst.CSTTransformer):
         return may_hold_edits(node, lambda one: id(one) in self._way)
 
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
-        if isinstance(original, cst.IndentedBlock | cst.Module):
-            return self._block(original, updated)
-        if isinstance(original, cst.SimpleStatementLine):
-            return self._refit(original, updated)
-        if isinstance(original, cst.SimpleStatementSuite):
-            return self._suite(original, updated)
-        if isinstance(original, cst.FunctionDef | cst.ClassDef):
-            return self._decorated(original, updated)
-        if isinstance(original, cst.FormattedString):
+        if _HAS_OWN_WAY[type(original)]:
+            if isinstance(original, cst.IndentedBlock | cst.Module):
+                return self._block(original, updated)
+            if isinstance(original, cst.SimpleStatementLine):
+                return self._refit(original, updated)
+            if isinstance(original, cst.SimpleStatementSuite):
+                return self._suite(original, updated)
+            if isinstance(original, cst.FunctionDef | cst.ClassDef):
+                return self._decorated(original, updated)
+            if isinstance(original, cst.FormattedStringExpression):
+                return self._field(original, updated)
             self._quotes.pop()
-        if isinstance(original, cst.FormattedStringExpression):
-            return self._field(original, updated)
         place = self._edits.get(id(original))
         if place is None or original is self._root or _is_statement(original):
             return updated

@@ -10,7 +10,7 @@ included), and ``renderer.inner(node)`` is the node itself with only the edits *
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -107,7 +107,7 @@ class Renderer:
         found = self.sources.pairs.get(id(node))
         if found is None:
             return self._new(node)
-        places = list(self._edited(node))
+        places = self._edited(node)
         if not places:
             return found
         from nnx_migrate.edit.applying import apply
@@ -123,7 +123,7 @@ class Renderer:
 
     def _refitted(self, old: Any, new: Any) -> Any:
         """A line with the edits made in it, which may be too long now."""
-        column = self.sources.columns.get(id(old))
+        column = None if new is old else self.sources.columns.get(id(old))
         return new if column is None else refitted(old, new, column, self.page)
 
     def line(self, statement: ast.stmt) -> Any:
@@ -176,16 +176,24 @@ class Renderer:
                 return attribute(self.render(value), name)
         raise Unrenderable(node, f"a {type(node).__name__} has no position of its own")
 
-    def _edited(self, parent: ast.AST) -> Iterator[Place]:
-        """The topmost edited nodes below ``parent``."""
-        for name, value in ast.iter_fields(parent):
-            for child in value if isinstance(value, list) else (value,):
-                if not isinstance(child, ast.AST):
-                    continue
-                if id(child) in self.edits:
-                    yield Place(child, parent, name)
-                else:
-                    yield from self._edited(child)
+    def _edited(self, node: ast.AST) -> list[Place]:
+        """The topmost edited nodes below a node."""
+        edits, found = self.edits, list[Place]()
+
+        def visit(parent: ast.AST) -> None:
+            for name in parent._fields:
+                value = getattr(parent, name, None)
+                for child in value if value.__class__ is list else (value,):
+                    if not isinstance(child, ast.AST):
+                        continue
+                    if id(child) in edits:
+                        found.append(Place(child, parent, name))
+                    else:
+                        visit(child)
+
+        if edits:
+            visit(node)
+        return found
 
     def _way(self, places: Sequence[Place], node: ast.AST) -> set[int]:
         """Ids of the LibCST nodes between ``node`` and the places."""
