@@ -55,13 +55,12 @@ def cut(
 def _forced(
     links: Links, name: str, interfaces: frozenset[str], fixed: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
-    for other, bases in sorted(links.bases.items()):
-        if name in bases:
-            yield other, f"its base {name} stays Linen"
+    for other in links.heirs.get(name, ()):
+        yield other, f"its base {name} stays Linen"
     for base in sorted({*links.bases.get(name, ())} - interfaces):
         yield base, f"{name}, which inherits from it, stays Linen"
-    for other, built in sorted(links.builds.items()):
-        if name in built and (name in fixed or name in links.through.get(other, ())):
+    for other in links.builders.get(name, ()):
+        if name in fixed or name in links.through.get(other, ()):
             does, how = ("has", ", as a value") if name in links.holds[other] else ("builds", "")
             yield other, f"it {does} {name}, which stays Linen{how}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from nnx_migrate.rewrite.class_values import class_value
 from nnx_migrate.sizes.factories import factory_functions
@@ -33,6 +33,24 @@ class Links:
     builds: Mapping[str, tuple[str, ...]]
     holds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     through: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @cached_property
+    def heirs(self) -> Mapping[str, Sequence[str]]:
+        """The classes that inherit from each, by name."""
+        return _turned(self.bases)
+
+    @cached_property
+    def builders(self) -> Mapping[str, Sequence[str]]:
+        """The classes that may build each, by name."""
+        return _turned(self.builds)
+
+
+def _turned(links: Mapping[str, Iterable[str]]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for name, others in sorted(links.items()):
+        for other in dict.fromkeys(others):
+            found.setdefault(other, []).append(name)
+    return found
 
 
 @lru_cache(maxsize=2)  # every attempt of a run asks for those of the same project
