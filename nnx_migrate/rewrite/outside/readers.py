@@ -137,10 +137,11 @@ def _reads_but(
 ) -> frozenset[str]:
     found: set[str] = set()
     scope = Scope(module)
-    for node in _expressions(statement, skip):
+    once = {dotted(node): node for node in _expressions(statement, skip)}
+    for parts, node in once.items():
         found.update(_symbols(project, node, scope))
         found.add(f"{project.resolve(node, scope)}.{_ALL}")
-        if dotted(node) in _BY_NAME:
+        if parts in _BY_NAME:
             found.add(f"{module.name}.{_ALL}")
     return frozenset(found)
 
