@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("-n", type=int, default=100, help="classes that run under Linen")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, metavar="SEED")
+    parser.add_argument("--reasons", action="store_true", help="say why classes are lazy")
     options = parser.parse_args()
     if options.show is not None:
         print(program(options.show))
@@ -29,6 +30,8 @@ def main() -> int:
     for batch in batches(options.seed, _BATCH):
         for one in compared(batch):
             counts.update(["classes", one.form, *(["different"] if one.differs else [])])
+            if options.reasons and one.reason:
+                print(f"{one.name} lazy: {one.reason}", flush=True)
             if one.differs:
                 print(f"{one.name} ({one.form}) {one.differs}", flush=True)
         print(f"\r{counts['classes']} of {options.n}", end="", file=sys.stderr, flush=True)

@@ -20,8 +20,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.statements.drawing import Drawn, drawn
-from benchmarks.statements.grammar import PRELUDE
+from benchmarks.statements.classes import Drawn, drawn
+from benchmarks.statements.grammar.prelude import PRELUDE
 from nnx_migrate.cli import main as cli
 
 _SECONDS = 10  # a drawn loop may have no end
@@ -30,8 +30,19 @@ _RUN = """
 
 def run_{name}(x):
     model = {build}
-    variables = model.init(jax.random.PRNGKey(0), x)
-    return variables, model.apply(variables, x), model.apply(variables, x * 2)
+    draws = dict(dropout=jax.random.PRNGKey(1), noise=jax.random.PRNGKey(2))
+    variables = model.init(dict(draws, params=jax.random.PRNGKey(0)), x)
+    parts = ["batch_stats", "state", "intermediates"]
+    first, changed = model.apply(variables, x, rngs=draws, mutable=parts)
+    again = {{**variables, **changed}}
+    second = model.apply(again, x * 2{flag}, rngs=draws, mutable=parts)
+
+    def loss(params):
+        now = {{**variables, "params": params}}
+        out, _ = model.apply(now, x{flag}, rngs=draws, mutable=parts)
+        return (out**2).mean()
+
+    return variables, first, changed, second, jax.grad(loss)(variables["params"])
 """
 
 Result = (
@@ -47,6 +58,7 @@ class Outcome:
     form: str
     linen: Result
     after: Result
+    reason: str = ""  # why it is lazy
 
     @property
     def differs(self) -> str:
@@ -83,9 +95,10 @@ def compared(batch: list[tuple[Drawn, Result]]) -> Iterator[Outcome]:
       RuntimeError: the rewriter refuses the program.
     """
     classes = [one for one, _ in batch]
-    text, forms = _rewritten(_program(classes))
+    text, found = _rewritten(_program(classes))
     for (one, linen), after in zip(batch, _results(text, classes), strict=True):
-        yield Outcome(one.name, forms.get(one.name, "?"), linen, after)
+        form, reason = found[one.name]
+        yield Outcome(one.name, form, linen, after, reason)
 
 
 def program(seed: int) -> str:
@@ -96,11 +109,17 @@ def program(seed: int) -> str:
 
 
 def _program(classes: Iterable[Drawn]) -> str:
-    texts = [one.text + _RUN.format(name=one.name, build=one.build) for one in classes]
+    texts = [one.text + _run(one) for one in classes]
     return "\n\n".join([PRELUDE, *texts])
 
 
-def _rewritten(text: str) -> tuple[str, dict[str, str]]:
+def _run(one: Drawn) -> str:
+    flag = f", {one.flag}=True" if one.flag else ""
+    return _RUN.format(name=one.name, build=one.build, flag=flag)
+
+
+def _rewritten(text: str) -> tuple[str, dict[str, tuple[str, str]]]:
+    """What a program becomes, and form and reason of each class."""
     with tempfile.TemporaryDirectory() as folder:
         path, report = Path(folder, "main.py"), Path(folder, "report.json")
         path.write_text(text)
@@ -113,7 +132,10 @@ def _rewritten(text: str) -> tuple[str, dict[str, str]]:
         if code > 1:
             raise RuntimeError(f"rewrite ended with {code}: {said.getvalue()[:500]}")
         classes = json.loads(report.read_text())["classes"]
-        return path.read_text(), {one["name"].split(".")[-1]: one["form"] for one in classes}
+        forms = {
+            one["name"].split(".")[-1]: (one["form"], one.get("reason") or "") for one in classes
+        }
+        return path.read_text(), forms
 
 
 def _results(text: str, classes: Iterable[Drawn]) -> list[Result]:
@@ -121,8 +143,8 @@ def _results(text: str, classes: Iterable[Drawn]) -> list[Result]:
     sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
         exec(compile(text, module.__name__, "exec"), module.__dict__)  # noqa: S102
-    except SyntaxError as error:  # ``nonlocal`` of a name that the method does not bind
-        return [f"SyntaxError: {error}" for _ in classes]
+    except Exception as error:  # noqa: BLE001 - such as ``nonlocal`` of a name that is not bound
+        return [f"{type(error).__name__}: {error}" for _ in classes]
     return [_result(module.__dict__[f"run_{one.name}"]) for one in classes]
 
 
