@@ -50,14 +50,14 @@ def drawn(seed: int) -> Drawn:
     texts: list[str] = []
     for number in range(source.choice((0, 0, 0, 1, 1, 2))):
         drawing = Drawing(source, Grammar.of(topics))
-        inner, text = _class(drawing, f"C{seed}_{number}", has_flag)
+        inner, text = _class(drawing, f"C{seed}{'AB'[number]}", has_flag)
         texts.append(text)
         topics.append(_uses(inner))
     last, text = _class(Drawing(source, Grammar.of(topics)), f"C{seed}", has_flag)
     if source.random() < _BASE_SHARE:
         base = last
         last, more = _subclass(base, f"C{seed}")
-        texts += [text.replace(f"class C{seed}(", f"class C{seed}_base("), more]
+        texts += [text.replace(f"class C{seed}(", f"class C{seed}Base("), more]
     else:
         texts.append(text)
     given = _given(last)
@@ -78,7 +78,7 @@ def _subclass(base: _Class, name: str) -> tuple[_Class, str]:
     """One that changes some of what it inherits."""
     drawing, source = base.drawing, base.drawing.random
     one = _Class(name, base.style, drawing, dict(base.fields), list(base.methods), base.has_flag)
-    lines = [f"class {name}({name}_base):"]
+    lines = [f"class {name}({name}Base):"]
     for field, (kind, default) in base.fields.items():
         if default and source.random() < 0.4:
             what = drawing.grammar.fields[kind]

@@ -24,7 +24,7 @@ from benchmarks.statements.classes import Drawn, drawn
 from benchmarks.statements.grammar.prelude import PRELUDE
 from nnx_migrate.cli import main as cli
 
-_SECONDS = 10  # a drawn loop may have no end
+_SECONDS = 60  # a drawn loop may have no end
 _WIDEST = 40
 _RUN = """
 
