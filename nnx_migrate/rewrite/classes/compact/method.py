@@ -78,13 +78,29 @@ class CompactMethod:
 
     def static_texts(self) -> dict[int, str]:
         """Nodes with another text in ``__init__``, by id."""
-        inside = {id(node) for node in walk(self.method)} - _changing(self.method)
+        inside = {id(node) for node in walk(self.method)} - _changing(self.method, self.sizes.dims)
         texts = {key: text for key, text in self.sizes.dims.items() if key in inside}
         return texts | {key: text for key, text in self.static.items() if key in inside}
 
 
-def _changing(method: ast.FunctionDef) -> set[int]:
-    """Ids of expressions that change a local, whatever they give: ``shape.append(x.shape[axis])`` gives None."""
-    if not changed_names(method):
+def _changing(method: ast.FunctionDef, texts: Mapping[int, str]) -> set[int]:
+    """Ids of expressions that change a local, whatever they give: ``shape.append(x.shape[axis])`` gives None.
+
+    And of those that give a list: written down again it is another one, which no change reaches.
+    """
+    if not any(changed_names(one) or isinstance(one, ast.AugAssign) for one in method.body):
         return set()
-    return {id(one) for one in walk(method) if isinstance(one, ast.expr) and changed_names(one)}
+    return {
+        id(one)
+        for one in walk(method)
+        if isinstance(one, ast.expr)
+        and (changed_names(one) or (_is_list(texts.get(id(one), "")) and not _is_display(one)))
+    }
+
+
+def _is_list(text: str) -> bool:
+    return text.startswith("[")
+
+
+def _is_display(node: ast.expr) -> bool:
+    return isinstance(node, ast.List | ast.ListComp)
