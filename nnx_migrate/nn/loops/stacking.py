@@ -119,7 +119,9 @@ def construct_stacked(
             f"{name} stacks variables: expected the number of layers as length= "
             "(axis_size= of vmap), found none"
         )
-    if layers.only_structure:
+    if layers.only_structure:  # the first one's values have the shape of all
+        for _, one in chosen:
+            _store(one, _repeated(one.get_value(), length), stacking)
         return
 
     def layer(index: Any) -> dict[int, Any]:
@@ -132,11 +134,15 @@ def construct_stacked(
     run = jax.vmap(layer) if stacking.parallel else lambda xs: jax.lax.map(layer, xs)
     if layers.alike:
         made = run(jnp.arange(1))  # computed as the others would be, to the bit
-        values = jax.tree.map(lambda x: jnp.broadcast_to(x, (length, *x.shape[1:])), made)
+        values = _repeated(jax.tree.map(lambda x: x[0], made), length)
     else:
         values = run(jnp.arange(length))
     for number, value in values.items():
         _store(chosen[number][1], value, stacking)
+
+
+def _repeated(value: Any, length: int) -> Any:
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (length, *jnp.shape(x))), value)
 
 
 def _is_node(value: Any) -> bool:

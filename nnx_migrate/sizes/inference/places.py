@@ -191,13 +191,26 @@ def _counted_with(analysis: ClassAnalysis, call: ast.Call) -> list[ast.Call]:
 
 
 def _is_counted(analysis: ClassAnalysis, module: Submodule | Instance, kind: str) -> bool:
-    """Whether Linen counts something that a call builds under the class name ``kind``."""
+    """Whether Linen counts something that a call builds under the class name ``kind``.
+
+    What ``setup`` builds has the name of its attribute, also where another method is compact.
+    """
     assert module.call is not None
+    if _is_in_setup(analysis, module.call):
+        return False
     if is_in_scope(module):
         return bool({kind, ""} & numbered_at(analysis, module))
     if isinstance(given_name(module.call), ast.JoinedStr):
         return False
     return class_name(module) == kind and _named(module.call) is None
+
+
+def _is_in_setup(analysis: ClassAnalysis, call: ast.Call) -> bool:
+    return any(
+        isinstance(above, ast.FunctionDef) and above.name == "setup"
+        for node in analysis.nodes
+        for above in _above(call, _parents(node))
+    )
 
 
 def sides_of(analysis: ClassAnalysis, call: ast.Call) -> dict[ast.AST, str]:
@@ -225,16 +238,14 @@ def entered_at(
 
     Where conditions over fields keep every submodule that meets it from being built, it is optional.
     """
-    entries = [entry for entries in carried.values() for entry in entries]
-    firsts = {
-        name: {first for other, first, _ in entries if other == name} for name, _, _ in entries
-    }
-    before = {name: found.pop() for name, found in firsts.items() if len(found) == 1}
     found: dict[str, str | None] = {}
     met, always = set[str](), set[str]()
     for site in sites.values():
+        before = _before(analysis, site.call, carried)
         for key, text in site.sizes.items():
-            opaque = before.get(text, text)
+            opaque = text
+            while opaque in before:
+                opaque = before.pop(opaque)
             if INPUT.fullmatch(opaque) and ex.opaque_local(ex.input_of(opaque)[0]) is not None:
                 met.add(opaque)
                 always |= {opaque} if site.reached is None else set()
@@ -242,6 +253,25 @@ def entered_at(
                     found.setdefault(opaque, _first_name(analysis, site.call))
     analysis.optional.update(met - always)
     return found
+
+
+def _before(
+    analysis: ClassAnalysis,
+    call: ast.Call,
+    carried: Mapping[int, tuple[tuple[str, str, str], ...]],
+) -> dict[str, str]:
+    """What the sizes that loops around ``call`` carry are in their first rounds.
+
+    Behind its loop a size has the same name, and is that of the last round.
+    """
+    around = {
+        id(above) for node in analysis.nodes for above in (call, *_above(call, _parents(node)))
+    }
+    entries = [entry for key in carried.keys() & around for entry in carried[key]]
+    firsts = {
+        name: {first for other, first, _ in entries if other == name} for name, _, _ in entries
+    }
+    return {name: found.pop() for name, found in firsts.items() if len(found) == 1}
 
 
 def _of_first_input(analysis: ClassAnalysis, site: Site) -> frozenset[str]:

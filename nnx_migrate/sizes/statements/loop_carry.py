@@ -155,14 +155,18 @@ def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None
 
 def _reaches_init(rounds: Rounds) -> bool:
     """Whether ``__init__`` has this loop, or one that made what it goes over."""
-    interpreter = rounds.interpreter
-    known = interpreter.built.keys() | interpreter.entered
-    return bool(rounds.loop.origins) or any(id(one) in known for one in walk(rounds.statement))
+    return bool(rounds.loop.origins) or _builds(rounds, rounds.statement)
+
+
+def _builds(rounds: Rounds, loop: ast.AST) -> bool:
+    known = rounds.interpreter.built.keys() | rounds.interpreter.entered
+    return any(id(one) in known for one in walk(loop))
 
 
 def _owners(rounds: Rounds) -> list[ast.AST]:
-    """The loops of ``__init__`` in which the size is carried."""
-    return list({id(one): one for one in rounds.loop.origins or [rounds.statement]}.values())
+    """The loops of ``__init__`` in which the size is carried: those that made the layers, not mere numbers."""
+    origins = {id(one): one for one in rounds.loop.origins if _builds(rounds, one)}
+    return list(origins.values()) or [rounds.statement]
 
 
 def _ends_with_its_owner(rounds: Rounds) -> bool:

@@ -167,7 +167,11 @@ class Shapes:
             if id(one) in inside:
                 continue  # __init__ has built it
             match one:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
+                case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
+                    return False
+                case ast.Call(func=function, args=args) if root_name(function) == "self" or any(
+                    map(_is_self, args)
+                ):
                     return False
                 case ast.Subscript(slice=index) if free_names(index) & tainted:
                     return False
@@ -197,6 +201,10 @@ class Shapes:
             if isinstance(node, ast.Call) and id(self.nodes[key]) in self.abstract:
                 edits[key] = _attribute(self.nodes[key], name)
         return edits
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _asks_for_none(node: ast.Compare) -> bool:
