@@ -10,6 +10,7 @@ from benchmarks.statements.drawing import DEPTH, Drawing
 from benchmarks.statements.grammar import ALWAYS, SOME, UNUSUAL
 from benchmarks.statements.grammar.flags import FLAGS, VARIABLES
 from benchmarks.statements.grammar.layers import built
+from benchmarks.statements.grammar.lifts import LIFTS
 from benchmarks.statements.grammar.topics import Grammar, Method, Topic
 
 _PLAIN_SHARE = 0.85  # of the classes have the statements of published model code alone
@@ -26,6 +27,7 @@ class Drawn:
     text: str
     build: str
     flag: str = ""  # the argument of the call that says to train
+    is_lifted: bool = False
 
 
 @dataclass
@@ -61,7 +63,9 @@ def drawn(seed: int) -> Drawn:
     else:
         texts.append(text)
     given = _given(last)
-    return Drawn(last.name, "\n\n".join(texts), f"{last.name}({given})", "train" * has_flag)
+    return Drawn(
+        last.name, "\n\n".join(texts), f"{last.name}({given})", "train" * has_flag, LIFTS in topics
+    )
 
 
 def _class(drawing: Drawing, name: str, has_flag: bool) -> tuple[_Class, str]:

@@ -48,7 +48,6 @@ self.<old Mode> in ('tanh', 'gelu')
 self.<old Cfg>.use_norm
 self.<old Cfg>.depth > 1
 self.<old Maybe> is not None
-self.<old Maybe>
 len(self.<old Pairs>) > 1""",
         "layer": """\
 self.<old Norm>()
