@@ -94,6 +94,8 @@ def inherited_by(
             "override setup or the compact method whole, and call no other",
             RULE,
         )
+    for one in active:
+        _check_reached(cls, one, context)
     own_build = _builds(project, cls)
     own_fields = any(one.owner is cls for one in cls.fields)
     base = parents[0]
@@ -178,6 +180,41 @@ def _overrides_part(
         if name == "setup"
         or (project.is_compact(base, method) and making_of(Method(base, method), items))
     )
+
+
+def _check_reached(cls: ClassInfo, base: ClassInfo, context: ConversionContext) -> None:
+    """A base builds what its own methods call: others of a subclass may call more.
+
+    Raises:
+      Refused: a method of the class reads a part that its base builds under a condition of the base's calls.
+    """
+    setup = base.methods.get("setup")
+    if setup is None:
+        return
+    items = base_items(base, context)
+    parts = {
+        one.name
+        for one in attributes_of(base, setup, items)
+        for node in walk(one.value)
+        if id(node) in items and _is_conditional(items[id(node)])
+    }
+    for method in cls.methods.values():
+        receiver = receiver_of(method)
+        for node in walk(method) if parts else ():
+            match node:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
+                    name == receiver and attr in parts
+                ):
+                    raise Refused(
+                        node,
+                        f"its base {base.name} calls self.{attr} under a condition, and builds it so",
+                        "call it in the base alone, or build it in a setup of its own",
+                        RULE,
+                    )
+
+
+def _is_conditional(item: Item) -> bool:
+    return item.site is not None and item.site.reached is not None
 
 
 def _super_setup(project: Project, cls: ClassInfo) -> tuple[ast.stmt, ...]:
