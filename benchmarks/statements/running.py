@@ -164,6 +164,8 @@ def _result(run: Any) -> Result:
     except Exception as error:  # noqa: BLE001 - what is raised is a result
         return f"{type(error).__name__}: {str(error)[:160]}"
     finally:
+        with contextlib.suppress(_Late):  # it may be late just now
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     return [(jax.tree_util.keystr(path), jnp.shape(one), _hash(one)) for path, one in leaves]
