@@ -16,6 +16,8 @@ LATER = {
     "checkpoint": "convert a checkpoint between Linen and NNX",
 }
 
+_JOBS = min(os.cpu_count() or 1, 4)  # more processes share too little of the work
+
 
 class UsageError(Exception):
     """The command line cannot be used; the message is one line."""
@@ -253,7 +255,7 @@ def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
         " idiomatic: in snake case, and variables keep their paths",
     )
     parser.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
-    parser.add_argument("-j", "--jobs", type=_jobs, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("-j", "--jobs", type=_jobs, default=_JOBS, metavar="N")
     parser.add_argument(
         "--allow-dirty", action="store_true", help="also replace files with uncommitted changes"
     )
