@@ -25,7 +25,8 @@ def check_other_methods(
     Args:
       sizes: what its constructor is given.
     """
-    if not uses or any(one.method == METHOD for one in uses) or module.info.function is not None:
+    has_call = module.info.function is None and module.info.find(METHOD) is not None
+    if not has_call or not uses or any(one.method == METHOD for one in uses):
         return
     assert module.call is not None
     given = {name: ex.parse(text) for name, text in sizes.items()}

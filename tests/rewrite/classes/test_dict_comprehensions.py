@@ -54,6 +54,11 @@ LAYERS = "self.parts = {k: nn.Dense(3) for k in NAMES}"
             "w = {k: self.param(k, nn.initializers.normal(), (1, 3)) for k in NAMES}",
             'return x * w["x"] + w["y"]',
         ),
+        program(
+            "x = [part(x) for part in self.parts.values()]",
+            "return jnp.concatenate(x, -1)",
+            setup="self.parts = {f'l{i}': nn.Dense(i + 1) for i in range(len(self.heads))}",
+        ),
     ],
 )
 def test_one_whose_entries_a_loop_goes_through_is_explicit(source: str) -> None:
@@ -79,14 +84,9 @@ def test_one_whose_entries_a_loop_goes_through_is_explicit(source: str) -> None:
             "return x",
             setup=LAYERS,
         ),
-        program(
-            "x = [part(x) for part in self.parts.values()]",
-            "return jnp.concatenate(x, -1)",
-            setup="self.parts = {f'l{i}': nn.Dense(i + 1) for i in range(len(self.heads))}",
-        ),
     ],
 )
-def test_one_of_which_a_key_is_read_or_whose_entries_differ_keeps_its_class_lazy(
+def test_one_of_which_a_key_is_read_keeps_its_class_lazy(
     source: str,
 ) -> None:
     assert printed_alike(source) == {"m.Model": "lazy"}
