@@ -5,8 +5,9 @@ same decisions. Where work falls apart by files, `Team.each` does that of the fi
 the others found for the rest. So nothing is asked of the code between, and what is cached stays where it is.
 
 What is told may name ``ast`` nodes, also by their ``id``: forks have them at the same address, and nothing that
-was parsed before is let go. Other nodes are told by their value, and no ``id`` of theirs is asked for elsewhere. A copy that fails, or that decides otherwise, ends the team (`Lost`): one process
-alone then decides anew, and says what there is to say.
+was parsed before is let go. Other nodes are told by their value, and no ``id`` of theirs is asked for elsewhere.
+A copy that fails, or that decides otherwise, ends the team (`Lost`): one process alone then decides anew, and
+says what there is to say.
 """
 
 from __future__ import annotations

@@ -116,6 +116,11 @@ class Loop:
         if isinstance(target, ast.Name):
             self.counters[self.variable(target.id)] = from_zero
 
+    def meet(self, origin: ast.AST, length: Expr | None) -> None:
+        """Note that each of its rounds meets one of so many items that another loop made."""
+        self.origins.append(origin)
+        self.ends &= length is not None and length == self.rounds
+
     def reorder(self, *, first_known: bool) -> None:
         """Note that items come in another order than they were made in."""
         self.reordered = True

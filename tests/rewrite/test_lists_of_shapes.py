@@ -45,13 +45,16 @@ BODIES = [
 ]
 
 
+def form(body: str) -> str:
+    source = SOURCE.replace("BODY", textwrap.indent(body, " " * 8))
+    return net_alike(source, "jnp.ones((2, 3))")["m.Net"]
+
+
 @pytest.mark.parametrize("body", BODIES)
 def test_a_list_of_a_shape_changes(body: str) -> None:
-    source = SOURCE.replace("BODY", textwrap.indent(body, " " * 8))
-    assert net_alike(source, "jnp.ones((2, 3))")["m.Net"] == "explicit"
+    assert form(body) == "explicit"
 
 
 def test_a_list_that_nothing_changes_stays_where_it_is_read() -> None:
     body = "shape = [x.shape[0], 1, x.shape[1]]\nreturn nn.Dense(ws[0])(x.reshape(shape))"
-    source = SOURCE.replace("BODY", textwrap.indent(body, " " * 8))
-    assert net_alike(source, "jnp.ones((2, 3))")["m.Net"] == "explicit"
+    assert form(body) == "explicit"

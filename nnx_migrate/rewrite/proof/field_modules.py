@@ -17,7 +17,7 @@ At = tuple[str, int]  # path and line
 
 
 @dataclass(frozen=True)
-class Given:
+class Arguments:
     """What code gives to calls that it cannot see through.
 
     Attributes:
@@ -36,15 +36,15 @@ class FieldModules:
     project: Project
     attempt: Attempt
     classes: Sequence[ClassInfo]
-    given: Given = field(default_factory=Given)
+    arguments: Arguments = field(default_factory=Arguments)
 
     def __post_init__(self) -> None:
         self.open = frozenset(one.name for one in self.classes if one.name in self.attempt.values)
         self.has_holders = any(self.attempt.modules_in[name] for name in self.open)
 
-    def read(self, module: Module, places: Sequence[Place]) -> Given:
+    def read(self, module: Module, places: Sequence[Place]) -> Arguments:
         """What the code of one file gives."""
-        found = Given()
+        found = Arguments()
         calls = [(one.node, one.scope) for one in places if isinstance(one.node, ast.Call)]
         for key, call in unseen_takers(self.project, calls):
             found.modules.setdefault(key, (module.path, call.lineno))
@@ -54,16 +54,16 @@ class FieldModules:
             found.makers.setdefault(key, (module.path, call.lineno))
         return found
 
-    def add(self, given: Given) -> None:
+    def add(self, given: Arguments) -> None:
         """Note what a file gives; the first that gives something is named."""
         for key, at in given.modules.items():
-            self.given.modules.setdefault(key, at)
+            self.arguments.modules.setdefault(key, at)
         for key, at in given.makers.items():
-            self.given.makers.setdefault(key, at)
+            self.arguments.makers.setdefault(key, at)
 
     def doubts(self) -> Iterator[tuple[str, Doubt]]:
         """Classes that may be given modules they cannot take, by keyword or position."""
-        modules, makers = self.given.modules, self.given.makers
+        modules, makers = self.arguments.modules, self.arguments.makers
         for cls in self.classes if modules or makers else ():
             positions = positional_fields(cls) if cls.name in self.open else {}
             for name in (one.name for one in cls.fields):

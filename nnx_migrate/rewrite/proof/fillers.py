@@ -68,7 +68,7 @@ class Origin:
 
 
 @dataclass
-class Given:
+class Call:
     """A call that gives something: what may be called, by which last word, and the words given."""
 
     called: Origin
@@ -86,7 +86,7 @@ class Uses:
       returned: what it returns.
       handed: what it gives something of its own: ``@register``, ``register("a", make)``.
       passed: what it gives only what it was given itself.
-      given: its calls with arguments.
+      calls: those with arguments.
       is_table: whether a class keeps what its methods are given.
       fills_given: whether it changes what it was given itself.
     """
@@ -96,7 +96,7 @@ class Uses:
     returned: Origin = field(default_factory=Origin)
     handed: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
-    given: list[Given] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     is_table: bool = False
     fills_given: bool = False
 
@@ -117,7 +117,7 @@ def uses_of(
     found.returned = found.returned.renamed(names)
     found.handed = renamed(found.handed, names)
     found.passed = renamed(found.passed, names)
-    for one in found.given:
+    for one in found.calls:
         one.called, one.words = one.called.renamed(names), renamed(one.words, names)
     return found
 
@@ -250,7 +250,7 @@ class _Reader:
             words = {*names_of(decorator.func if is_call else decorator)}
             self.found.handed |= words
             name = getattr(node, "name", "")
-            self.found.given.append(self._given(decorator, {name, FUNCTION}))
+            self.found.calls.append(self._call_of(decorator, {name, FUNCTION}))
 
     def _call(self, call: ast.Call) -> None:
         given = [*call.args, *(one.value for one in call.keywords)]
@@ -266,17 +266,17 @@ class _Reader:
             for one in every
         )
         (self.found.handed if is_own else self.found.passed).update(names_of(call.func))
-        self.found.given.append(self._given(call.func, arguments))
+        self.found.calls.append(self._call_of(call.func, arguments))
 
     def _is_given(self, node: ast.expr) -> bool:
         """Whether it is what a function was given, which may be a function or a class."""
         return isinstance(node, ast.Name) and node.id in self._parameters - {"self"}
 
-    def _given(self, called: ast.expr, words: set[str]) -> Given:
+    def _call_of(self, called: ast.expr, words: set[str]) -> Call:
         """What ``MODELS.add``, ``MODELS.add("a")`` or ``MODELS`` gets when it is called."""
         while isinstance(called, ast.Call):
             called = called.func
-        return Given(self.origin(called), last_name(called), words)
+        return Call(self.origin(called), last_name(called), words)
 
 
 @lru_cache(maxsize=1 << 12)

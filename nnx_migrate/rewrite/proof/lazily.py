@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.dropped import is_dropped
 from nnx_migrate.rewrite.proof.factories import factory_fields, factory_reads
-from nnx_migrate.rewrite.proof.field_modules import FieldModules, Given
+from nnx_migrate.rewrite.proof.field_modules import Arguments, FieldModules
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.layer_fields import held_layers, layer_field_reads
@@ -116,7 +116,7 @@ class _Judge:
         filled = factory_fields(self.converted)
         layers = held_layers(self.project, self.converted)
 
-        def read(name: str) -> tuple[list[tuple[str, Doubt]], Given]:
+        def read(name: str) -> tuple[list[tuple[str, Doubt]], Arguments]:
             module = self.project.modules[name]
             places = list(places_of(module, self.explicit))
             found = [

@@ -148,7 +148,7 @@ class Filled:
 
     def _given(self, uses: Uses, meant: Mapping[str, set[Key]], words: _Words) -> Iterator[Table]:
         """Objects that are given functions or classes: ``MODELS.add("a", make)``, ``add(REG, make)``."""
-        for one in uses.given:
+        for one in uses.calls:
             if FUNCTION not in one.words and not any(key[1] for key in _meant(one.words, meant)):
                 continue
             for key, word in self._behind(one.called.words, meant, words):

@@ -30,8 +30,7 @@ def conditional(
     with doubtful(interpreter, frame, node.body, node.orelse) as before:
         with interpreter.on(met), narrow(holds=True):
             yes = read(node.body)
-        if before is not None:
-            before.restore()
+        before.restore()
         with interpreter.on(unmet), narrow(holds=False):
             no = read(node.orelse)
     return (

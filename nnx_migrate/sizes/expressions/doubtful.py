@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,9 @@ if TYPE_CHECKING:
 class Before:
     """What locals and attributes held before; every new reading starts from there."""
 
-    def __init__(self, interpreter: Interpreter, frame: Frame) -> None:
-        spaces: dict[int, dict[str, Value]] = {}
-        for one in (frame, *interpreter.frames):
-            spaces[id(one.env)] = one.env
-            if one.instance is not None:
-                attributes = one.instance.attributes
-                spaces[id(attributes)] = attributes
-        self._held = [(space, dict(space)) for space in spaces.values()]
+    def __init__(self, spaces: Iterable[dict[str, Value]]) -> None:
+        """Note what these hold."""
+        self._held = [(space, dict(space)) for space in {id(one): one for one in spaces}.values()]
         self._changed: set[tuple[int, str]] = set()
 
     def restore(self) -> None:
@@ -47,11 +42,17 @@ class Before:
 
 
 @contextmanager
-def doubtful(interpreter: Interpreter, frame: Frame, *nodes: ast.AST) -> Iterator[Before | None]:
+def doubtful(interpreter: Interpreter, frame: Frame, *nodes: ast.AST) -> Iterator[Before]:
     """Read ``nodes``, which may not run or be read again: what they change is unknown afterwards."""
-    if not any(isinstance(one, ast.Call) for node in nodes for one in walk(node)):
-        yield None  # nothing else changes anything in place
-        return
-    before = Before(interpreter, frame)
+    # Calls alone change anything in place.
+    calls = any(isinstance(one, ast.Call) for node in nodes for one in walk(node))
+    before = Before(_spaces(interpreter, frame) if calls else ())
     yield before
     before.lose()
+
+
+def _spaces(interpreter: Interpreter, frame: Frame) -> Iterator[dict[str, Value]]:
+    for one in (frame, *interpreter.frames):
+        yield one.env
+        if one.instance is not None:
+            yield one.instance.attributes

@@ -144,18 +144,12 @@ def read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
         return _read_test(interpreter, node, frame, before)
 
 
-def _read_test(
-    interpreter: Interpreter, node: ast.expr, frame: Frame, before: Before | None
-) -> Value:
-    def again() -> None:
-        if before is not None:
-            before.restore()
-
+def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame, before: Before) -> Value:
     if isinstance(node, ast.BoolOp):
         chosen = _chosen(interpreter, node, frame)
         if chosen is not None:
             return chosen
-        again()
+        before.restore()
     if isinstance(node, ast.Compare):
         values = [interpreter.evaluate(n, frame) for n in (node.left, *node.comparators)]
         known = [array for array in map(as_array, values) if array]
@@ -163,9 +157,9 @@ def _read_test(
             found = shapes.broadcast(known, interpreter.ones)
             others = (one for one in values if as_array(one) is None)
             return found if all(map(is_scalar, others)) else shapes.beside_unknown(found)
-        again()
+        before.restore()
     test = truth(interpreter, node, frame)
-    again()
+    before.restore()
     if isinstance(node, ast.BoolOp) and not _is_its_truth(interpreter, node, frame):
         return Unknown("one of several values")
     if isinstance(test, bool):

@@ -116,16 +116,14 @@ def item_of(
         case Repeated(item=item):
             if interpreter.loops and base.origin is not None:
                 loop = interpreter.loops[-1]
-                loop.origins.append(base.origin)
-                loop.ends &= base.length is not None and base.length == loop.rounds
+                loop.meet(base.origin, base.length)
                 _note_order(interpreter, loop, base, key)
             if frame.own and isinstance(item, Submodule | Instance):
                 note_index(interpreter, base, key, index)
             return item
         case RepeatedDict(each=every) if _meets_all(interpreter, every, key, index):
-            loop = interpreter.loops[-1]
-            loop.origins += [every.origin] if every.origin is not None else []
-            loop.ends &= every.length is not None and every.length == loop.rounds
+            if every.origin is not None:
+                interpreter.loops[-1].meet(every.origin, every.length)
             return every.item
         case Record(entries=entries, default=default):
             text = str(number) if number is not None else key_text(index)

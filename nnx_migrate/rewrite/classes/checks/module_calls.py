@@ -44,8 +44,6 @@ def _held_selves(method: ast.FunctionDef) -> Iterator[str]:
         match node:
             case ast.Assign(targets=targets, value=ast.Name(id="self")):
                 yield from (one.id for one in targets if isinstance(one, ast.Name))
-            case ast.NamedExpr(target=ast.Name(id=name), value=ast.Name(id="self")):
-                yield name
 
 
 def _refuse_module_calls(function: ast.AST, names: Collection[str], told: str) -> None:

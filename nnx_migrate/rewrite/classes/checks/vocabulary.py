@@ -8,7 +8,7 @@ analysis has to follow it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.source.changes import changed_by_call
@@ -17,16 +17,15 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 RULE = "class"
-_Keywords = tuple[tuple[type[ast.AST], str], ...]
 # What runs other code than it shows, or shows not how often.
-_LATER: _Keywords = (
-    (ast.Global, "global"),
-    (ast.Nonlocal, "nonlocal"),
-    (ast.Yield, "yield"),
-    (ast.YieldFrom, "yield from"),
-    (ast.Await, "await"),
-)
-_STATEMENTS: _Keywords = (*_LATER, (ast.While, "while"), (ast.Try, "try"), (ast.NamedExpr, ":="))
+_LATER: Mapping[type[ast.AST], str] = {
+    ast.Global: "global",
+    ast.Nonlocal: "nonlocal",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield from",
+    ast.Await: "await",
+}
+_STATEMENTS = {**_LATER, ast.While: "while", ast.Try: "try", ast.NamedExpr: ":="}
 _PLAIN_CHANGES = frozenset({"append", "extend", "pop"})
 
 
@@ -41,7 +40,7 @@ def check_vocabulary(project: Project, cls: ClassInfo) -> None:
     """
     for scope, method in _methods(cls):
         for node in walk(method):
-            text = _keyword(node, _STATEMENTS) or _change(project, scope, node)
+            text = _STATEMENTS.get(type(node)) or _change(project, scope, node)
             if text is not None:
                 raise Refused(node, f"its method {method.name} uses `{text}`", _RECIPE, RULE)
         for call in each(method, ast.Call):
@@ -61,15 +60,10 @@ def _methods(cls: ClassInfo) -> Iterator[tuple[Scope, ast.FunctionDef]]:
 _RECIPE = "decide with `if` and `for` alone, or outside of the class, and give it as a field"
 
 
-def _keyword(node: ast.AST, kinds: _Keywords) -> str | None:
-    return next((text for kind, text in kinds if isinstance(node, kind)), None)
-
-
 def _kept(function: ast.FunctionDef | None) -> Iterator[str]:
     for node in walk(function) if function is not None else ():
-        text = _keyword(node, _LATER)
-        if text is not None:
-            yield text
+        if type(node) in _LATER:
+            yield _LATER[type(node)]
 
 
 def _change(project: Project, scope: Scope, node: ast.AST) -> str | None:

@@ -146,8 +146,6 @@ def _bound(statement: ast.stmt) -> list[str]:
 
 def is_pure(project: Project, scope: Scope, value: ast.expr) -> bool:
     """Whether to compute a value changes nothing else."""
-    if any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield) for one in walk(value)):
-        return False
     return all(_is_known(project, scope, one.func) for one in each(value, ast.Call))
 
 
