@@ -10,10 +10,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def sources_digest(trees: Iterable[str], suffixes: Collection[str] = (".py",)) -> str:
-    """A hash of all files below the folders with one of the suffixes, with their paths."""
+    """A hash of the files, and of those below the folders, with one of the suffixes."""
     found = hashlib.sha256()
     for tree in trees:
-        for path in sorted((ROOT / tree).rglob("*")):
+        for path in (ROOT / tree, *sorted((ROOT / tree).rglob("*"))):
             if path.suffix in suffixes:
                 found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]

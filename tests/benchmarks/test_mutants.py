@@ -10,11 +10,18 @@ import pytest
 from benchmarks.mutants import __main__ as suite
 from benchmarks.mutants import table
 from benchmarks.mutants.catalogue import MUTANTS
-from benchmarks.mutants.mutant import Mutant, MutantError, require_applicable, tree_digest
+from benchmarks.mutants.mutant import (
+    REWRITER,
+    Mutant,
+    MutantError,
+    require_applicable,
+    tree_digest,
+)
 from benchmarks.mutants.running import Row, run
 from benchmarks.mutants.unmutated import words_of
 from nnx_migrate.parity.certificate import score
 from nnx_migrate.parity.certificate.data import Tally
+from tests.test_imports import ALLOWED
 
 ONE = Mutant("one", "gqa/model.py", "x = self.decoder_norm(x)", "x = x", "model=a", "", "norm")
 KILLED = Row("one", "tiny", "model=a", "different", ("forward",), "norm", True, "", 1.0, "d", "t")
@@ -23,6 +30,14 @@ KILLED = Row("one", "tiny", "model=a", "different", ("forward",), "norm", True, 
 def test_every_mutant_can_be_applied() -> None:
     require_applicable(MUTANTS)
     assert len(MUTANTS) >= 100
+
+
+def test_rows_depend_on_no_folder_that_parity_imports_nothing_of() -> None:
+    reached = {"parity"}
+    while more := {one for part in reached for one in ALLOWED[part]} - reached:
+        reached |= more
+    assert {"nn", "sharding"} < reached
+    assert not reached & {*REWRITER}
 
 
 @pytest.mark.parametrize(
