@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field
 
-from nnx_migrate.abstract.values import Use
 from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.inference import ClassAnalysis, finish
 from nnx_migrate.sizes.interpreter import TooDeep
-from nnx_migrate.sizes.ranks import Proofs, Ranks
+from nnx_migrate.sizes.ranks import Proofs
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.runs import Question, Runs
 from nnx_migrate.source.classes import ClassInfo
@@ -170,18 +168,5 @@ class ProjectAnalysis:
             info.name in self.memory.runs.exported,
             recorded,
             self.shapes.get(info.name, frozenset()),
-            default_call=cache(lambda: self._default_call(info, question, run.interpreter.ranks)),
         )
         return analysis, finish(analysis)
-
-    def _default_call(
-        self, info: ClassInfo, question: Question, ranks: Ranks
-    ) -> Mapping[int, list[Use]]:
-        """What is called in a call of the class that leaves out all that has a default.
-
-        What that proves of ranks, ``ranks`` know from then on.
-        """
-        question = replace(question, names_entries=True, by_default=True)
-        found = self.memory.runs.of(info, question).interpreter
-        ranks.learn(found.ranks)
-        return found.root.records

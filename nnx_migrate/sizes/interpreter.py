@@ -98,9 +98,7 @@ class Interpreter(ABC):
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     ranks: Ranks = field(default_factory=Ranks)
     met: set[int] = field(default_factory=set)  # built in lists that a loop meets whole by an index
-    picked: dict[int, tuple[ast.expr, bool]] = field(
-        default_factory=dict
-    )  # others: such an index, and whether it surely misses some or nobody can tell
+    picked: dict[int, ast.expr] = field(default_factory=dict)  # others: such an index
     apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
     frames: list[Frame] = field(default_factory=list)  # of the running functions, innermost last
     depth: int = 0

@@ -113,13 +113,13 @@ def _check_zipped(interpreter: Interpreter, value: Value, loop: ast.AST) -> None
         case Zipped(values=values) if length_of(value) is None:
             if not any(True for one in values for _ in held_modules(one)):
                 return
-            if None in map(length_of, values):
-                interpreter.ask(loop, f"{_ENDS}: what no round reaches is built as well")
-            else:
-                interpreter.refuse(loop, f"{_ENDS}: the others may have no parameters in Linen")
+            interpreter.refuse(loop, _ENDS)
 
 
-_ENDS = "this loop may end before it met each submodule of the list"
+_ENDS = (
+    "this loop may end before it met each submodule of the list:"
+    " the others may have no parameters in Linen"
+)
 
 
 def _parts(value: Value) -> tuple[list[Value], Value]:

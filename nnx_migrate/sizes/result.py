@@ -92,6 +92,9 @@ class Origin:
 # What a person is to look at, since nothing in sight shows that Linen's init makes what is built.
 UNSEEN = "no call seen here reaches it, and it is built as well"
 ONE_OF_SEVERAL = "one of several submodules is taken here: what no call reaches is built as well"
+NO_ROUND = "a loop that calls it may have no round, and it is built as well"
+# That Linen's init makes it, too, is not proven: a class with such a note is lazy.
+UNPROVEN = (UNSEEN, ONE_OF_SEVERAL, NO_ROUND)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     SPREAD,
@@ -40,7 +39,6 @@ from nnx_migrate.sizes.method_lifts import lifts_of
 from nnx_migrate.sizes.ranks import Rank, Ranks
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements.functions import run_function, set_up
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.sizes.unknown_builders import refuse_unknown_builders
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import dotted
@@ -61,14 +59,12 @@ class Question:
       denied: parameters of ``__call__`` of which callers cannot tell it.
       ranks: what is known of the ranks of arguments.
       names_entries: whether unknown sizes at a loop's start get a name of their own.
-      by_default: whether all that has a default is left out of the call.
     """
 
     told: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
     ranks: frozenset[tuple[tuple[str, str], Rank]] = frozenset()
     names_entries: bool = True
-    by_default: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,8 +110,7 @@ class Runs:
             ranks=Ranks(dict(question.ranks)),
         )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
-        given = _defaults(info) if question.by_default else self._given(info)
-        output = _run_methods(interpreter, info, root, given)
+        output = _run_methods(interpreter, info, root, self._given(info))
         refuse_unknown_builders(interpreter, info)
         _leave_rest_to_class(interpreter, info)
         return Run(interpreter, output)
@@ -181,18 +176,6 @@ class Runs:
 
     def _annotated_module(self, one: Field) -> ClassInfo | None:
         return self.project.linen.get(annotated_symbol(self.project, one))
-
-
-def _defaults(info: ClassInfo) -> dict[str, Value]:
-    """What a call of the class that leaves out all that has a default gets."""
-    method = info.find("__call__")
-    defaults = defaults_of(method[1].args) if method else {}
-    return {
-        name: Static(ex.literal(node.value))
-        for name, node in defaults.items()
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str | int | float | bool | None)
-    }
 
 
 def _layer_field(symbol: str, own: Static) -> Submodule:

@@ -114,6 +114,11 @@ class ClassInfo:
                     names.add(str(given.value) if isinstance(given, ast.Constant) else "")
         return frozenset(names)
 
+    def above(self, node: ast.AST) -> list[ast.AST]:
+        """Everything around a node of this class or of a base in another file, the innermost first."""
+        every = (one.module.parents.above(node) for one in self.mro)
+        return next(filter(None, every), [])
+
     def find(self, method: str) -> tuple[ClassInfo, ast.FunctionDef] | None:
         """The class in the resolution order that defines ``method``, and its node."""
         for cls in self.mro:

@@ -102,7 +102,11 @@ def printed_alike(source: str) -> dict[str, str]:
 
     What is raised fails.
     """
-    files = {"m.py": source}
+    return files_printed_alike({"m.py": source})
+
+
+def files_printed_alike(files: dict[str, str]) -> dict[str, str]:
+    """:func:`printed_alike` of several files, of which the last has ``main``."""
     wanted = transcript(files)
     assert isinstance(wanted, list), wanted
     assert wanted

@@ -42,7 +42,6 @@ def test_a_part_of_a_list_is_refused(part: str) -> None:
         LOOP.format("self.ls[:-1]") + "\n        x = self.ls[-1](x)",
         "y = self.ls[-1](x)\n        " + LOOP.format("self.ls[:-1]") + "\n        x = x + y",
         "for i, layer in enumerate(self.ls[:-1]):\n            x = nn.relu(layer(x * i))\n        x = self.ls[-1](x)",
-        "for layer, one in zip(self.ls[:-1], self.ones):\n            x = layer(x) + one\n        x = self.ls[-1](x)",
         "ys = [x for _ in self.ls[:-1]]\n        " + LOOP.format("self.ls"),
         "for i in range(self.n):\n            x = self.ls[i](x)",
     ],

@@ -15,12 +15,10 @@ from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.lazily import lazy_doubts
 from nnx_migrate.rewrite.results import staying_names
 from nnx_migrate.rewrite.workers import Team
-from nnx_migrate.sizes.result import ONE_OF_SEVERAL, UNSEEN
+from nnx_migrate.sizes.result import UNPROVEN
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
-
-_UNPROVEN = (UNSEEN, ONE_OF_SEVERAL)  # that Linen's init makes it, too
 
 
 def judge(
@@ -88,7 +86,7 @@ def _left(
     }
     for one in result.findings:
         is_left = one.outcome is Outcome.REFUSED
-        if one.message in _UNPROVEN or (
+        if one.message in UNPROVEN or (
             is_left and (one.path, one.line, one.column) not in harmless
         ):
             yield Doubt(one.path, one.line, one.message)

@@ -152,35 +152,17 @@ def note_index(interpreter: Interpreter, base: Repeated, key: Value, index: ast.
     if base.length is not None and base.length in counts:
         interpreter.met.add(id(item.call))
         return
-    is_sized = base.length is not None and None not in counts
-    is_sure = not (interpreter.loops and _is_rounded(node)) and (is_sized or not counts)
-    kept = interpreter.picked.setdefault(id(item.call), (index, is_sure))
-    if kept[0] is not index:  # another read may meet what this one does not
-        interpreter.picked[id(item.call)] = (kept[0], kept[1] and is_sure)
-
-
-def _is_rounded(index: ast.AST | None) -> bool:
-    """Whether several rounds may read one item, ``int(i / 2)`` or ``i // 2``: all of a shorter list."""
-    match index:
-        case ast.Call(func=ast.Name(id="int")) | ast.BinOp(op=ast.FloorDiv()):
-            return True
-    return False
+    interpreter.picked.setdefault(id(item.call), index)
 
 
 def check_met(interpreter: Interpreter, module: Submodule | Instance) -> None:
-    """Refuse a list of submodules of which the class only ever reads some, by an index.
-
-    Other reads may together meet the rest, as may a loop of which nobody knows how long it is.
-    """
-    index, is_sure = interpreter.picked.get(id(module.call), (None, False))
-    if index is None or id(module.call) in interpreter.met:
-        return
-    read = interpreter.root.info.module.parents.of(index)
-    if is_sure and isinstance(read, ast.Subscript) and _is_only_read(interpreter, read):
-        interpreter.refuse(index, f"{_SOME}: the others may have no parameters in Linen")
-    else:
-        interpreter.ask(index, f"{_SOME}: what no call reaches is built as well")
+    """Refuse a list of submodules that no loop meets whole, and that is read by an index."""
+    index = interpreter.picked.get(id(module.call))
+    if index is not None and id(module.call) not in interpreter.met:
+        interpreter.refuse(index, _SOME)
 
 
 _PART = "a part of a list of submodules: the others may have no parameters in Linen"
-_SOME = "this index may not meet each submodule of the list"
+_SOME = (
+    "this index may not meet each submodule of the list: the others may have no parameters in Linen"
+)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from nnx_migrate.abstract.values import Instance, Use, Value
+from nnx_migrate.abstract.values import Instance, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import ClassEvidence
 from nnx_migrate.sizes.interpreter import Interpreter
@@ -30,7 +30,6 @@ class ClassAnalysis:
     opaque: dict[str, SizeArgument] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     unpassed: list[tuple[str, str]] = field(default_factory=list)
-    default_call: Callable[[], Mapping[int, list[Use]]] = dict
     untold: list[Untold] = field(default_factory=list)
     elsewhere: list[Elsewhere] = field(default_factory=list)
     absent: set[int] = field(default_factory=set)  # constructor calls; see `Site.is_absent`

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 
@@ -16,7 +16,7 @@ from nnx_migrate.sizes.inference.module_arguments import makes_variables
 from nnx_migrate.sizes.inference.paired_rounds import is_read_as_filled
 from nnx_migrate.sizes.inference.places import place_of
 from nnx_migrate.sizes.initial_call import is_constructible
-from nnx_migrate.sizes.result import Elsewhere, Untold
+from nnx_migrate.sizes.result import NO_ROUND, Elsewhere, Untold
 from nnx_migrate.source.walking import each, walk
 
 Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobody knows which
@@ -71,19 +71,6 @@ def simplest(found: list[Way]) -> list[Way]:
     return [way for way in found if not any(frozenset(one) < frozenset(way) for one in found)]
 
 
-def in_some_rounds(uses: list[Use], variables: Collection[str]) -> bool:
-    """Whether every use hangs on the variable of a loop, and no two of them on opposite tests."""
-    tests = [
-        frozenset(one for one in use.conditions if one is not None and one.names & {*variables})
-        for use in uses
-    ]
-    split = any(
-        len(one ^ other) == 2 and frozenset(map(ex.negation, one ^ other)) == one ^ other
-        for one, other in combinations(tests, 2)
-    )
-    return bool(tests) and all(tests) and not split
-
-
 # ---- under which conditions Linen's initial call reaches a submodule that ``setup`` builds
 # Linen makes the variables of such a submodule when it is first called, NNX when it is built. So
 # ``__init__`` builds what the initial call reaches: the conditions around its calls move there, over
@@ -94,14 +81,6 @@ _OPEN = "whether the initial call reaches it hangs on more than fields, sizes an
 ELSEWHERE = "__call__ never reaches it: Linen's init through __call__ makes no parameters for it"
 _READ = "its attribute is read where the initial call does not reach it, and is not there then"
 _UNSEEN = "no call seen here reaches it: Linen's init makes no parameters for what is never called"
-_NO_ROUND = (
-    "Linen's init makes no variables for it where the loop that calls it has no round;"
-    " the NNX module has them always"
-)
-_BY_DEFAULT = (
-    "Linen's init makes its variables if its own call gets there, as one does that leaves out all"
-    " arguments with defaults; the NNX module has them always"
-)
 
 
 def is_in_setup(analysis: ClassAnalysis, call: ast.Call) -> bool:
@@ -128,12 +107,13 @@ def reached_in_setup(
     paths = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
     sized = set(map(ex.parameter_of, paths))
     if not _agree_on_rounds(analysis, module, uses):
-        analysis.interpreter.ask(module.call or analysis.root.info.node, _NO_ROUND)
+        analysis.interpreter.ask(module.call or analysis.root.info.node, NO_ROUND)
         uses = _without_rounds(uses)
     found = _ways_to(analysis, module, uses)
     if not _are_known(analysis, found, sized):
-        found = _by_default(analysis, module, uses, found, sized)
-    elif () not in found and _is_read_elsewhere(analysis, module, uses, found):
+        _note_open(analysis, module, found, sized)
+        return None
+    if () not in found and _is_read_elsewhere(analysis, module, uses, found):
         found = _read_elsewhere(analysis, module, uses, found)
     if () in found or all(_is_size_given(analysis, way, sized) for way in found):
         return None
@@ -173,7 +153,7 @@ def _read_elsewhere(
     elif () in reached_anyway and _is_stored(analysis, module.call):
         analysis.absent.add(id(module.call))
         return found
-    analysis.interpreter.ask(module.call, _NO_ROUND)
+    analysis.interpreter.ask(module.call, NO_ROUND)
     return reached_anyway
 
 
@@ -190,8 +170,10 @@ def _agree_on_rounds(
     rounds = rounds_of([use for use in uses if use.primary])
     if rounds is None and not any(use.rounds for use in uses):
         return True
-    above = analysis.root.info.module.parents.above(call)
-    statement = next(one for one in above if isinstance(one, ast.stmt))
+    above = analysis.root.info.above(call)
+    statement = next((one for one in above if isinstance(one, ast.stmt)), None)
+    if statement is None:  # a function of another file builds it
+        return False
     built = [interpreter.built.get(id(one)) for one in each(statement, ast.Call)]
     others = [one for one in built if one is not None and one.call is not call]
     return all(
@@ -204,8 +186,8 @@ def _agree_on_rounds(
 
 def _is_stored(analysis: ClassAnalysis, call: ast.Call) -> bool:
     """Whether a statement stores nothing but what the call builds: ``self.a = Block()``."""
-    match analysis.root.info.module.parents.of(call):
-        case ast.Assign(targets=[ast.Attribute()]):
+    match analysis.root.info.above(call):
+        case [ast.Assign(targets=[ast.Attribute()]), *_]:
             return True
     return False
 
@@ -237,32 +219,15 @@ def note_unseen(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
         analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
 
 
-def _by_default(
-    analysis: ClassAnalysis,
-    module: Submodule | Instance,
-    uses: list[Use],
-    found: list[Way],
-    sized: set[str],
-) -> list[Way]:
-    """The ways to a submodule of which ``__init__`` does not know the conditions.
-
-    Told more, it may know them. Else it is built where an initial call that leaves out all it may gets
-    there, and a person should look.
-    """
+def _note_open(
+    analysis: ClassAnalysis, module: Submodule | Instance, found: list[Way], sized: set[str]
+) -> None:
+    """Note a submodule of which ``__init__`` does not know the conditions; told more, it may know them."""
     assert module.call is not None
-    asked = _asked(analysis, found, sized)
-    if asked:
+    if asked := _asked(analysis, found, sized):
         analysis.untold.append(Untold(module.call, _OPEN, asked))
-        return []
-    by_default = analysis.default_call().get(id(module.call), [])
-    built = _ways_to(analysis, module, [use for use in by_default if use.primary])
-    if built and _are_known(analysis, built, sized):
-        if () not in found and _is_read_elsewhere(analysis, module, uses, found):
-            analysis.interpreter.refuse(module.call, _READ)
-        analysis.interpreter.ask(module.call, _BY_DEFAULT)
-        return built
-    analysis.interpreter.refuse(module.call, _OPEN)
-    return []
+    else:
+        analysis.interpreter.refuse(module.call, _OPEN)
 
 
 def _asked(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> frozenset[str]:

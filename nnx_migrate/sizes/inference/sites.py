@@ -21,7 +21,6 @@ from nnx_migrate.sizes.inference.options import (
 )
 from nnx_migrate.sizes.inference.parts import check_whole
 from nnx_migrate.sizes.inference.reachability import (
-    in_some_rounds,
     is_in_setup,
     note_unseen,
     reached,
@@ -50,10 +49,6 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     uses = analysis.root.records.get(id(module.call), [])
     uses = [use for use in uses if use.primary] or uses
     assert module.call is not None
-    if in_some_rounds(uses, analysis.interpreter.loop_names.loops):
-        analysis.interpreter.ask(
-            module.call, "some rounds do not reach it, and it is built for all"
-        )
     if isinstance(module, Submodule):
         uses = [_spelled_at(analysis, module.call, use) for use in uses]
     if isinstance(module, Instance) and module.info.function is not None:
