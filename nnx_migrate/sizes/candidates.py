@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from nnx_migrate.sizes.families import family_of
+from nnx_migrate.sizes.families import members_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
@@ -128,7 +128,7 @@ class Candidates:
 
     def _factories(self, cls: ClassInfo, field: str, depth: int, table: Table) -> tuple[str, ...]:
         sources: list[ConstructorArgument] = []
-        for one in family_of(self.project, cls).members:
+        for one in members_of(self.project, cls):
             sources += table.get((one.name, field), ())
             default = self._default(one, field)
             if default is not None:

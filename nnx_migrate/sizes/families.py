@@ -8,32 +8,30 @@ field) must be read there as it is at run time, not as it is in that class.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
-from nnx_migrate.source.classes import ClassInfo, own_fields
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
 
-@dataclass(frozen=True)
-class Family:
-    """The classes that build by a method which one class builds by.
-
-    Args:
-      members: those classes, itself included.
-      varying: attributes of the class body that the members do not all have from one class.
-    """
-
-    members: tuple[ClassInfo, ...]
-    varying: frozenset[str]
-
-
-def family_of(project: Project, cls: ClassInfo) -> Family:
-    """The family of one Linen class."""
+def members_of(project: Project, cls: ClassInfo) -> tuple[ClassInfo, ...]:
+    """The family of a Linen class, itself included: what builds by a method that it builds by."""
     by_method = _by_method(project)
     together = {one.name: one for key in _builders(project, cls) for one in by_method.get(key, ())}
-    members = tuple(together.values()) or (cls,)
-    return Family(members, _varying(members))
+    return tuple(together.values()) or (cls,)
+
+
+def varying_in(members: tuple[ClassInfo, ...]) -> frozenset[str]:
+    """Attributes of the class body that the members do not all have from one class."""
+    if len(members) == 1:
+        return frozenset()
+    defined = {one: _defined(one) for cls in members for one in cls.mro}
+
+    def owner(cls: ClassInfo, name: str) -> ClassInfo | None:
+        return next((one for one in cls.mro if name in defined[one]), None)
+
+    names = {name for found in defined.values() for name in found}
+    return frozenset(name for name in names if len({owner(cls, name) for cls in members}) > 1)
 
 
 @lru_cache(maxsize=2)  # every analysis of a project asks
@@ -55,17 +53,6 @@ def _builders(project: Project, cls: ClassInfo) -> Iterator[int]:
             yield id(found[1])
 
 
-def _varying(members: tuple[ClassInfo, ...]) -> frozenset[str]:
-    if len(members) == 1:
-        return frozenset()
-    names = {name for cls in members for one in cls.mro for name in _defined(one)}
-    return frozenset(name for name in names if len({_owner(cls, name) for cls in members}) > 1)
-
-
-def _owner(cls: ClassInfo, name: str) -> str | None:
-    return next((one.name for one in cls.mro if name in _defined(one)), None)
-
-
 def _defined(cls: ClassInfo) -> frozenset[str]:
     """What a class body gives a value that is no field: methods and constants."""
-    return frozenset(cls.bound.keys() - {one.name for one in own_fields(cls) if cls.linen})
+    return frozenset(cls.bound.keys() - {one.name for one in cls.own_fields if cls.linen})

@@ -30,7 +30,7 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.candidates import Candidates
 from nnx_migrate.sizes.factories import factory_functions
-from nnx_migrate.sizes.families import family_of
+from nnx_migrate.sizes.families import members_of, varying_in
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.interpreter import Interpreter
 from nnx_migrate.sizes.lifts import call_lifted
@@ -104,7 +104,7 @@ class Runs:
             factories=self.factories,
             told=question.told,
             denied=question.denied,
-            varying=family_of(self.project, info).varying,
+            varying=varying_in(members_of(self.project, info)),
             scope_functions=self.scope_functions,
             names_entries=question.names_entries,
             ranks=Ranks(dict(question.ranks)),

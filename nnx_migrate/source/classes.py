@@ -91,12 +91,26 @@ class ClassInfo:
         return tuple(order)
 
     @cached_property
+    def own_fields(self) -> tuple[Field, ...]:
+        """Annotated names of the class body that dataclass makes fields of (no ClassVar)."""
+        found: list[Field] = []
+        keyword_only = False
+        for statement in self.node.body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                text = ast.unparse(statement.annotation)
+                if text.endswith("KW_ONLY"):
+                    keyword_only = True
+                elif "ClassVar" not in text and not is_declared_only(statement):
+                    found.append(Field(statement.target.id, statement, self, keyword_only))
+        return tuple(found)
+
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         """Dataclass fields in constructor order, inherited ones first."""
         found: dict[str, Field] = {}
         for cls in reversed(self.mro):
             if cls.linen:
-                for one in own_fields(cls):
+                for one in cls.own_fields:
                     found[one.name] = one
         return tuple(found.values())
 
@@ -126,18 +140,6 @@ class ClassInfo:
             if node is not None:
                 return cls, node
         return None
-
-
-def own_fields(cls: ClassInfo) -> Iterator[Field]:
-    """Annotated names of the class body that dataclass makes fields of (no ClassVar)."""
-    keyword_only = False
-    for statement in cls.node.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            text = ast.unparse(statement.annotation)
-            if text.endswith("KW_ONLY"):
-                keyword_only = True
-            elif "ClassVar" not in text and not is_declared_only(statement):
-                yield Field(statement.target.id, statement, cls, keyword_only)
 
 
 def positional_fields(cls: ClassInfo) -> dict[str, int]:

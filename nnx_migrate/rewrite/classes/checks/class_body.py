@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.source.classes import ClassInfo, own_fields
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 
 RULE = "class"
@@ -21,7 +21,7 @@ def check_class_body(cls: ClassInfo) -> None:
     Raises:
       Refused: a statement does.
     """
-    fields = {one.name: one.node for one in own_fields(cls)}
+    fields = {one.name: one.node for one in cls.own_fields}
     # Defaults that read fields are `fields/parameters.py`'s.
     for node in _read(one for one in cls.node.body if one not in fields.values()):
         if node.id in fields:

@@ -9,7 +9,7 @@ import ast
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of
-from nnx_migrate.source.classes import ClassInfo, own_fields
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
@@ -47,8 +47,8 @@ def check_declared_anew(cls: ClassInfo) -> None:
       Refused: one is.
     """
     bases = cls.mro[1:]
-    inherited = {one.name for base in bases if base.linen for one in own_fields(base)}
-    own = {one.name: one for one in own_fields(cls)}
+    inherited = {one.name for base in bases if base.linen for one in base.own_fields}
+    own = {one.name: one for one in cls.own_fields}
     for statement in cls.node.body:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name)) if name in inherited - own.keys():

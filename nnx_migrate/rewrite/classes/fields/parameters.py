@@ -32,7 +32,7 @@ from nnx_migrate.rewrite.classes.fields.types import (
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.source.classes import ClassInfo, Field, own_fields
+from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.constants import class_constants, written_out
 from nnx_migrate.source.names import table_of
 from nnx_migrate.source.project import Project
@@ -280,7 +280,7 @@ def _constants(cls: ClassInfo, one: Field) -> Mapping[int, ast.expr]:
     constants = class_constants(one.owner.node)
     if one.owner is not cls:
         return constants
-    fields = {other.name for other in own_fields(cls)}
+    fields = {other.name for other in cls.own_fields}
     names = (node for node in each(cls.node, ast.Name) if id(node) in constants)
     return {id(node): constants[id(node)] for node in names if node.id in fields}
 
@@ -291,7 +291,7 @@ def _bound_before(cls: ClassInfo, one: Field) -> set[str]:
     earlier = body[: body.index(one.node)]
     if one.owner is not cls:
         return {*table_of(earlier, one.owner.module.package)[0]}
-    given = [other for other in own_fields(cls) if other.node in earlier]
+    given = [other for other in cls.own_fields if other.node in earlier]
     return {other.name for other in given if other.node.value is not None}
 
 
