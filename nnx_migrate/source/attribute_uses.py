@@ -12,6 +12,10 @@ from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
+# What sets attributes of its first argument: ``setattr``, ``monkeypatch.setattr``, ``mock.patch.object``.
+SETTERS = frozenset(
+    {"__delattr__", "__setattr__", "delattr", "multiple", "object", "setattr", "spy"}
+)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
 # Calls that only look at what they are given.
 _LOOKS = frozenset({"bool", "delattr", "dir", "hasattr", "id", "isinstance", "print"})

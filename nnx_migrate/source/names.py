@@ -56,6 +56,11 @@ class Parameter(Opaque):
 
 
 @dataclass(frozen=True)
+class Changed(Opaque):
+    """A name of which an item or attribute is set: ``config.width = 3``. That binds no name."""
+
+
+@dataclass(frozen=True)
 class Several(Opaque):
     """A name with several bindings: ``nn`` is ``flax.linen``, or ``None`` where flax is missing."""
 
@@ -107,6 +112,8 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
     changing = [name for name, count in defined.items() if count > 1]
     for name, binding in bindings:
         known = table.get(name)
+        if isinstance(known, Import) and isinstance(binding, Changed):
+            continue  # the name still stands for what was imported
         if known is None or (_agree(known, binding) and not _mentions(binding, changing)):
             table.setdefault(name, binding)
         else:
@@ -180,8 +187,10 @@ def _statement_bindings(
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             yield name, Assignment(value)
         case _:
-            for name in _other_targets(statement):
-                yield name, Opaque()
+            for one in _other_targets(statement):
+                yield one.id, Changed() if isinstance(one.ctx, ast.Load) else Opaque()
+            if isinstance(statement, ast.Try):
+                yield from ((one.name, Opaque()) for one in statement.handlers if one.name)
 
 
 def imported_names(
@@ -202,7 +211,7 @@ def imported_names(
         yield alias.asname or alias.name, target
 
 
-def _other_targets(statement: ast.stmt) -> Iterator[str]:
+def _other_targets(statement: ast.stmt) -> Iterator[ast.Name]:
     targets: list[ast.expr] = []
     match statement:
         case ast.Assign(targets=many):
@@ -213,10 +222,8 @@ def _other_targets(statement: ast.stmt) -> Iterator[str]:
             targets = [item.optional_vars for item in items if item.optional_vars]
         case ast.Delete(targets=many):
             targets = list(many)
-        case ast.Try(handlers=handlers):
-            yield from (handler.name for handler in handlers if handler.name)
     for target in targets:
-        yield from (node.id for node in each(target, ast.Name))
+        yield from each(target, ast.Name)
 
 
 def parameter_names(function: FunctionNode) -> tuple[str, ...]:
@@ -234,6 +241,7 @@ def function_table(function: FunctionNode, package: str) -> Table:
     table, _ = table_of(body, package)
     for name in parameter_names(function):
         table[name] = Opaque() if name in table else Parameter()
+    table = {name: one for name, one in table.items() if not isinstance(one, Changed)}
     special = each(function, _REBINDING)
     for node in special:
         if isinstance(node, ast.Nonlocal):

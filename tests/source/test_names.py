@@ -167,3 +167,23 @@ def test_a_name_has_a_meaning_for_each_of_its_bindings(text: str, symbols: tuple
     found = project(m=text)
     node = ast.parse("nn.Dense", mode="eval").body
     assert found.meanings(node, Scope(found.modules["m"])) == symbols
+
+
+@pytest.mark.parametrize(
+    ("body", "symbol"),
+    [
+        ("nn.Dense.__call__ = f", "flax.linen.Dense"),
+        ("nn.Dense.limits[0] = f", "flax.linen.Dense"),
+        ("del nn.Dense.bias", "flax.linen.Dense"),
+        ("nn, _ = f", None),
+    ],
+)
+def test_setting_a_part_of_a_name_binds_it_neither_in_a_function_nor_in_its_file(
+    body: str, symbol: str | None
+) -> None:
+    node = ast.parse("nn.Dense", mode="eval").body
+    inside = project(m=f"import flax.linen as nn\n\n\ndef f():\n    {body}\n").modules["m"]
+    (function,) = [one for one in inside.tree.body if isinstance(one, ast.FunctionDef)]
+    found = project(m=f"import flax.linen as nn\n\n\n{body}\n")
+    assert found.resolve(node, Scope(inside).enter(function)) == symbol
+    assert symbol in (None, found.resolve(node, Scope(found.modules["m"])))

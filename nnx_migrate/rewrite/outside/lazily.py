@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.outside.module_values import may_hold_module, may_take_
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.size_declarations import declarations
-from nnx_migrate.source.attribute_uses import AttributeUses
+from nnx_migrate.source.attribute_uses import SETTERS, AttributeUses
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.linked import class_homes
@@ -37,10 +37,6 @@ from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.takers import asking_calls, takers
 from nnx_migrate.source.walking import walk
 
-# What sets attributes of its first argument: ``setattr``, ``monkeypatch.setattr``, ``mock.patch.object``.
-_SETTERS = frozenset(
-    {"__delattr__", "__setattr__", "delattr", "multiple", "object", "setattr", "spy"}
-)
 _BOUND = frozenset({"classmethod", "staticmethod", "property"})
 
 
@@ -255,7 +251,7 @@ class _Walk:
             case ast.Call(func=called) if called is node:
                 return
             case ast.Call(func=called, args=[first, *_]) if first is node:
-                if last_name(called) in _SETTERS:
+                if last_name(called) in SETTERS:
                     raise Unknown("attributes of the class itself are set here")
         if self.uses.changes(self.places.module, node):
             raise Unknown("attributes of the class itself are set by code that gets it here")

@@ -148,6 +148,8 @@ class _Reader:
         match parent:
             case ast.Attribute(attr=name) if name in _OF_MODULES:
                 node, words = parent, [self._subscript(parent)]
+            case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
+                node, words = parent, [name]
             case ast.Call(func=ast.Name(id=name), args=[owner]) if (
                 owner is node and name in _NAMESPACES
             ):
