@@ -67,6 +67,9 @@ def test_a_submodule_that_is_perhaps_called_is_refused(body: str) -> None:
         "if self.wide:\n  return layer(x)\nreturn layer(2 * x)",
         "if self.wide:\n  x = layer(x)\nelse:\n  x = 2 * layer(x)\nreturn x",
         "if self.wide:\n  x = 2 * x\nreturn layer(x)",
+        "found = [layer]\nfor layer in found:\n  x = layer(x)\nreturn x",
+        "for layer in [layer]:\n  x = layer(x)\nreturn x",
+        "return sum([layer(x) for layer in [layer]])",
         "if x.ndim != 2:\n  raise ValueError(x.shape)\nreturn layer(x)",
         "with jax.named_scope('a'):\n  x = layer(x)\nreturn x",
         "y = layer(x) if self.wide else layer(2 * x)\nreturn y",
@@ -225,6 +228,14 @@ KEYED = "held = {'a': nn.Dense(4), 'b': nn.Dense(4)}\n"
         "for (held, scale) in zip([nn.Dense(4)], (2,)):\n  x = held(x) if scale else x",
         TWO + "for held in held:\n  if self.wide:\n    x = held(x)",
         TWO + "x = sum(one(x) for one in held if self.wide)",
+        (
+            "held, found = nn.Dense(4), []\nif self.wide:\n  found.append(held)\n"
+            "for held in found:\n  x = held(x)"
+        ),
+        (
+            "held, found = nn.Dense(4), []\nif self.wide:\n  found.append(held)\n"
+            "x = sum([held(x) for held in found])"
+        ),
         "held = nn.Dense(4)\nf = lambda y: held(y)\nif self.wide:\n  x = f(x)",
         "held = nn.Dense(4)\nf = lambda y: held(y)\ndef g(y):\n  return f(y)\nif self.wide:\n  x = g(x)",
     ],

@@ -255,8 +255,10 @@ def _statement(statement: ast.stmt, wanted: _Wanted) -> bool | None:
                 return True
             ways = (_block(body, wanted), _block(orelse, wanted))
             return False if False in ways else True if ways == (True, True) else None
-        case ast.For(iter=head, body=body):
-            return True if _reads(head, wanted) else _block(body, wanted)
+        case ast.For(target=target, iter=head, body=body):
+            if _reads(head, wanted):
+                return True
+            return False if _rebinds(target, wanted) else _block(body, wanted)
         case ast.With(items=managers, body=body):
             return True if any(_reads(one, wanted) for one in managers) else _block(body, wanted)
         case ast.Match():
@@ -302,9 +304,14 @@ def _reads(node: ast.AST, wanted: _Wanted) -> bool:
             | ast.SetComp(generators=loops)
             | ast.GeneratorExp(generators=loops)
             | ast.DictComp(generators=loops)
-        ) if any(one.ifs for one in loops):
-            return False
+        ) if any(one.ifs or _rebinds(one.target, wanted) for one in loops):
+            return _reads(loops[0].iter, wanted)
     return any(_reads(one, wanted) for one in ast.iter_child_nodes(node))
+
+
+def _rebinds(target: ast.expr, wanted: _Wanted) -> bool:
+    """Whether a loop gives the name to something else: ``for layer in layers``."""
+    return any(one.id in wanted.names for one in each(target, ast.Name))
 
 
 def _is_in(part: ast.Slice, key: tuple[_Key, _Key]) -> bool:
