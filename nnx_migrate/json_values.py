@@ -1,9 +1,23 @@
-"""What JSON from a file has to be. Every function returns its argument, or raises ValueError."""
+"""JSON files and what their values have to be: ``as_...`` returns its argument, or raises ValueError."""
 
 from __future__ import annotations
 
+import errno
+import os
 import reprlib
+from pathlib import Path
 from typing import Any
+
+_LARGEST = 1 << 30  # bytes
+
+
+def text_of(path: Path) -> str:
+    """The text of a JSON file. Raises OSError, also where it is a device or larger than 1 GiB."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "expected a file")
+    if path.stat().st_size > _LARGEST:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return path.read_text(encoding="utf-8")
 
 
 def as_text(value: Any) -> str:

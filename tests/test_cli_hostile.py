@@ -116,6 +116,38 @@ def test_a_report_or_map_never_replaces_what_is_read_or_the_other(
     assert contents(root) == before
 
 
+@pytest.mark.parametrize("content", [b"weights: [1, 2]\n", b"\x93NUMPY\x01", b'{"a": 1}'])
+def test_a_report_replaces_no_file_that_this_tool_did_not_write(
+    root: Path, content: bytes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    (root / "config").write_bytes(content)
+    line = refused(["rewrite", ".", "--check", "--report", "config"], capsys)
+    assert "--report config: expected a new file or one that this tool wrote" in line
+    assert (root / "config").read_bytes() == content
+
+
+def test_a_report_replaces_an_earlier_one_and_an_empty_file(root: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text("")
+    for _ in range(2):
+        assert main(["rewrite", str(root), "--check", "--report", str(report)]) == 1
+        assert json.loads(report.read_text())["schema"] == 1
+
+
+@pytest.mark.parametrize("words", [["rewrite", ""], ["undo", ""], ["rewrite", ".", "--map", ""]])
+def test_an_empty_path_is_not_the_folder_that_one_is_in(
+    root: Path,
+    words: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(root)
+    before = contents(root)
+    assert "expected a path, found an empty text" in refused(words, capsys)
+    assert contents(root) == before
+
+
 def test_a_report_is_written_through_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to("report.json")
     assert main(["rewrite", str(root), "--report", str(tmp_path / "link.json")]) == 0

@@ -185,8 +185,8 @@ def _parsers() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     )
     _rewrite_parser(commands)
     undo = _command(commands, "undo", "take in-place runs back")
-    undo.add_argument("path", nargs="?", type=Path, default=Path(), metavar="PATH")
-    undo.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
+    undo.add_argument("path", nargs="?", type=_path, default=Path(), metavar="PATH")
+    undo.add_argument("--root", type=_path, metavar="DIR", help="the project's root")
     explain = _command(commands, "explain", "what a rewriting rule does")
     explain.add_argument("rule", metavar="RULE", help="a rule or a Linen name, e.g. Dense")
     _record_parser(commands)
@@ -198,7 +198,7 @@ def _parsers() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
         "jax.distributed finds the others; their devices are the mesh, the first process reports."
     )
     verify = _command(commands, "verify", "run again what `parity certificate=FILE` certified")
-    verify.add_argument("file", type=Path, metavar="FILE", help="the certificate")
+    verify.add_argument("file", type=_path, metavar="FILE", help="the certificate")
     shardings = _command(commands, "shardings", "print or compare the specs of a model's arrays")
     shardings.add_argument("words", nargs="*", metavar="key=value", help="model=NAME and more")
     for name, text in LATER.items():
@@ -215,16 +215,16 @@ def _command(
 
 def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = _command(commands, "rewrite", "rewrite Linen modules to NNX, in place by default")
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="file or directory")
+    parser.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="file or directory")
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--output", type=Path, metavar="DIR", help="write a rewritten copy there")
+    mode.add_argument("--output", type=_path, metavar="DIR", help="write a rewritten copy there")
     mode.add_argument("--diff", action="store_true", help="print the changes, write nothing")
     mode.add_argument(
         "--check", action="store_true", help="only tell; exit 1 if files would change"
     )
-    parser.add_argument("--map", type=Path, metavar="FILE", help="write the migration map (JSON)")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write the report (JSON)")
-    parser.add_argument("--evidence", type=Path, metavar="FILE", help="sizes that `record` saw")
+    parser.add_argument("--map", type=_path, metavar="FILE", help="write the migration map (JSON)")
+    parser.add_argument("--report", type=_path, metavar="FILE", help="write the report (JSON)")
+    parser.add_argument("--evidence", type=_path, metavar="FILE", help="sizes that `record` saw")
     for option, text in (("--select", "only these"), ("--exclude", "not these")):
         parser.add_argument(
             option,
@@ -254,7 +254,7 @@ def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="linen: attributes of explicit classes are called as Linen calls their variables (default);"
         " idiomatic: in snake case, and variables keep their paths",
     )
-    parser.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
+    parser.add_argument("--root", type=_path, metavar="DIR", help="the project's root")
     parser.add_argument("-j", "--jobs", type=_jobs, default=_JOBS, metavar="N")
     parser.add_argument(
         "--allow-dirty", action="store_true", help="also replace files with uncommitted changes"
@@ -270,13 +270,13 @@ def _record_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=_path,
         default=Path("sizes.db"),
         metavar="FILE",
         help="evidence file to add to (default: sizes.db)",
     )
     parser.add_argument(
-        "--shim", type=Path, metavar="FILE", help="Python file that every process runs first"
+        "--shim", type=_path, metavar="FILE", help="Python file that every process runs first"
     )
     parser.add_argument(
         "--seconds",
@@ -291,6 +291,12 @@ def _seconds(text: str) -> float:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"expected a whole number of seconds, found {text!r}")
     return float(text)
+
+
+def _path(text: str) -> Path:
+    if not text:  # an empty variable of a shell; as a path it would mean the folder one is in
+        raise argparse.ArgumentTypeError("expected a path, found an empty text")
+    return Path(text)
 
 
 def _jobs(text: str) -> int:

@@ -56,6 +56,11 @@ def test_what_is_no_map_is_one_line(tmp_path: Path, text: str | None, message: s
         load_map(path)
 
 
+def test_a_device_is_no_map() -> None:
+    with pytest.raises(BadMap, match="map /dev/zero: expected a file"):
+        load_map(Path("/dev/zero"))
+
+
 def test_names_that_stay_move_nothing() -> None:
     calls = (Call((), "pkg.models.Mlp", "__call__", ()),)
     assert path_map_of(MigrationMap(classes=(ENTRY,)), calls) == {}

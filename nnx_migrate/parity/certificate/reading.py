@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nnx_migrate.json_values import unlike
+from nnx_migrate.json_values import text_of, unlike
 from nnx_migrate.parity.certificate import data
 from nnx_migrate.parity.certificate.data import KIND, SCHEMA, Certificate
 from nnx_migrate.parity.words import OUTPUTS
@@ -33,7 +33,7 @@ def load(path: Path) -> Certificate:
         CertificateError: it is missing, not ours, of another schema or malformed, and where.
     """
     try:
-        return certificate_of(path.read_text(encoding="utf-8"))
+        return certificate_of(text_of(path))
     except OSError as error:
         raise CertificateError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError:

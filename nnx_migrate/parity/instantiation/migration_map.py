@@ -8,7 +8,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from nnx_migrate.json_values import as_list, as_object, as_text, as_texts, as_texts_by_name, unlike
+from nnx_migrate.json_values import (
+    as_list,
+    as_object,
+    as_text,
+    as_texts,
+    as_texts_by_name,
+    text_of,
+    unlike,
+)
 from nnx_migrate.model import ClassMap, MappedFile, MigrationMap, SizeArgument
 from nnx_migrate.parity.instantiation.calls import Call
 
@@ -20,7 +28,7 @@ class BadMap(ValueError):
 def load_map(path: Path) -> MigrationMap:
     """Read a migration map. Raises :class:`BadMap` when the file is missing or malformed."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(text_of(path))
     except OSError as error:
         raise BadMap(f"map {path}: {error.strerror or error}") from error
     except ValueError as error:

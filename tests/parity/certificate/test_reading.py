@@ -187,3 +187,8 @@ def test_any_value_anywhere_is_refused_or_kept(
         assert "\n" not in reason
     else:
         assert json.loads(load(file).to_json()) == json.loads(text)
+
+
+def test_a_device_is_no_certificate() -> None:
+    with pytest.raises(CertificateError, match="/dev/zero: expected a file"):
+        load(Path("/dev/zero"))
