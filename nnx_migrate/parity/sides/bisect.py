@@ -6,15 +6,18 @@ so calls inside ``scan``, ``vmap`` and ``remat`` are seen too.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import jax
 import numpy as np
 from flax import linen, nnx
+from flax.nnx.tracers import current_jax_trace
 
 from nnx_migrate.parity.case import Arguments, ParityCase, arguments_of, in_mode
 from nnx_migrate.parity.evaluation.constant_key import constant_key
@@ -34,7 +37,7 @@ _TAG = "nnx_migrate_path"
 
 
 class Record:
-    """Outputs by scope path and by the number of the traced call, as the program sends them."""
+    """Outputs by traced call, as the program sends them."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -45,7 +48,8 @@ class Record:
     def restart(self) -> None:
         """Forget everything."""
         self._traced = 0
-        self._arrived: dict[tuple[int, str], list[Arrays]] = {}
+        self._arrived: dict[_Place, list[tuple[int, Arrays]]] = {}
+        self._moments = itertools.count()
 
     def add(self, path: str, outputs: Any) -> Any:
         """Send the output of one traced call to the host when it runs; return the output.
@@ -60,12 +64,13 @@ class Record:
         )
         if not leaves or outside:
             return outputs
-        place = (self._traced, path)
+        place = _Place(self._traced, path, current_jax_trace())
         self._traced += 1
 
         def receive(*values: Any) -> tuple[Array, ...]:
             arrays = tuple(np.asarray(value) for value in values)
-            self._arrived.setdefault(place, []).append(dict(zip(leaves, arrays, strict=True)))
+            came = dict(zip(leaves, arrays, strict=True))
+            self._arrived.setdefault(place, []).append((next(self._moments), came))
             return arrays
 
         shapes = tuple(jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves.values())
@@ -74,14 +79,56 @@ class Record:
         return jax.tree.unflatten(treedef, list(named.values()))
 
     def outputs(self) -> tuple[SubmoduleOutput, ...]:
-        """Return what arrived, in the order of tracing, numbered per path."""
-        calls: dict[str, int] = {}
+        """Return what arrived, in the order of execution, numbered per path in that of tracing.
+
+        The numbers pair the calls of both sides: calls that do not depend on one another (a shared
+        module on two inputs) run in an order of their own on each side.
+        """
+        calls: collections.Counter[str] = collections.Counter()
         found = []
-        for (_, path), arrivals in sorted(self._arrived.items(), key=lambda item: item[0][0]):
-            for arrays in arrivals:
-                found.append(SubmoduleOutput(path, calls.get(path, 0), arrays))
-                calls[path] = calls.get(path, 0) + 1
-        return tuple(found)
+        for place in sorted(self._arrived, key=lambda place: place.number):
+            for turn, (moment, arrays) in enumerate(self._arrived[place]):
+                entry = SubmoduleOutput(place.path, calls[place.path], arrays)
+                found.append(_Arrival(moment, place, turn, entry))
+                calls[place.path] += 1
+        return tuple(one.entry for one in _in_order(found))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Place:
+    """One traced call; ``body`` is what was traced then: the program or, say, the body of a loop."""
+
+    number: int
+    path: str
+    body: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class _Arrival:
+    moment: int
+    place: _Place
+    turn: int
+    entry: SubmoduleOutput
+
+
+def _in_order(arrivals: Iterable[_Arrival]) -> list[_Arrival]:
+    """Sort by arrival, and what stands side by side and ran in the same turn of a body by tracing.
+
+    The compiler runs what does not depend on one another in any order: a query after its value.
+    """
+    ordered: list[_Arrival] = []
+    for one in sorted(arrivals, key=lambda one: one.moment):
+        at = len(ordered)
+        while at and _traced_after(ordered[at - 1], one):
+            at -= 1
+        ordered.insert(at, one)
+    return ordered
+
+
+def _traced_after(earlier: _Arrival, later: _Arrival) -> bool:
+    """Whether the one that arrived earlier was traced after the later one, so that it cannot need it."""
+    same = earlier.turn == later.turn and earlier.place.body == later.place.body
+    return same and earlier.place.number > later.place.number
 
 
 @contextmanager
@@ -217,10 +264,14 @@ def first_difference(
 ) -> dict[str, Any] | None:
     """Return path and both outputs of the first submodule call, in Linen's order, that differs.
 
-    Submodules that only one side has are passed over: the ones around them show the difference.
+    Submodules that only one side has, or calls another number of times, are passed over: the ones
+    around them show the difference. A stack may be called in each turn of its loop, or around it.
     """
     other = {(entry.path, entry.call): entry.outputs for entry in theirs}
+    times, others = (collections.Counter(one.path for one in side) for side in (ours, theirs))
     for entry in ours:
+        if times[entry.path] != others[entry.path]:
+            continue
         outputs = other.get((entry.path, entry.call))
         if outputs is not None and not _agree(entry.outputs, outputs, tolerance):
             return {
@@ -232,12 +283,17 @@ def first_difference(
 
 
 def _agree(ours: Arrays, theirs: Arrays, tolerance: float | None) -> bool:
-    if list(ours) != list(theirs):
+    """Whether the values agree, whatever the structure around them.
+
+    Around a loop a call has an axis that it lacks inside (of size 1 after one turn), and a layer
+    returns its output alone or beside what the loop collects.
+    """
+    if len(ours) != len(theirs):
         return False
+    pairs = zip(map(np.squeeze, ours.values()), map(np.squeeze, theirs.values()), strict=True)
     return all(
-        same_bits(ours[name], theirs[name])
-        or (tolerance is not None and within(ours[name], theirs[name], tolerance))
-        for name in ours
+        same_bits(one, other) or (tolerance is not None and within(one, other, tolerance))
+        for one, other in pairs
     )
 
 
