@@ -139,6 +139,20 @@ def within(left: Array, right: Array, tolerance: float) -> bool:
     return bool(worst <= tolerance * largest)  # False when either side has a NaN
 
 
+def relative_difference(left: Array, right: Array) -> float:
+    """Return the largest difference as a part of the largest absolute value.
+
+    Infinite where no number tells it: other shapes or dtypes, NaN, infinities, nothing but zeros.
+    """
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return math.inf
+    worst, largest = _distance(left, right)
+    if worst == 0:
+        return 0.0  # only the signs of zeros differ
+    part = worst / largest if largest else math.inf
+    return part if math.isfinite(part) else math.inf
+
+
 def describe_difference(left: Array, right: Array) -> str:
     """Say in a few words how two arrays differ."""
     if left.shape != right.shape or left.dtype != right.dtype:

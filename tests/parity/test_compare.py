@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity.case import ParityCase
-from nnx_migrate.parity.checks.base import one_sided
+from nnx_migrate.parity.checks.base import differences, one_sided
 from nnx_migrate.parity.checks.compare import compare
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 from nnx_migrate.parity.programs.canonical import canonical
@@ -391,3 +391,26 @@ def test_a_value_where_linen_returns_none_differs():
     ours = plain("linen", Numbers("None"), **VARIABLES)
     theirs = plain("nnx", Numbers("1", plain={"": "1"}), **VARIABLES)
     assert "forward" in failed(compare(ParityCase(), ours, theirs))
+
+
+def test_of_what_differs_the_worst_comes_first():
+    ours = {name: np.float32([100.0, 2.0]) for name in "abcdefghi"}
+    ours |= {"f": ZEROS, "i": np.int32([4, 4])}
+    theirs = {
+        "a": np.float32([100.0, 3.0]),  # a hundredth
+        "b": np.float32([100.0, 2.0]),
+        "c": np.float32([150.0, 2.0]),  # a half
+        "d": np.float32([100.0, np.nan]),
+        "e": np.float32([101.0, 2.0]),  # a hundredth
+        "f": -ZEROS,
+        "g": np.float32([100.0, np.inf]),
+        "h": np.float32([[100.0, 2.0]]),
+        "i": np.int32([4, 3]),  # a quarter
+        "z": ONES,
+    }
+    failures, notes = differences(ours, theirs, None)
+    assert "".join(line[0] for line in failures) == "zdghciaef"
+    assert notes == []
+    failures, notes = differences(ours, theirs, 0.02)
+    assert "".join(line[0] for line in failures) == "zdghci"
+    assert len(notes) == 3

@@ -7,7 +7,14 @@ from itertools import zip_longest
 
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.report import Check, Status
-from nnx_migrate.parity.values import Arrays, describe_difference, emptiness, same_bits, within
+from nnx_migrate.parity.values import (
+    Arrays,
+    describe_difference,
+    emptiness,
+    relative_difference,
+    same_bits,
+    within,
+)
 
 _SHOWN = 20
 # Stages that only run where the case asks for them.
@@ -44,8 +51,11 @@ def shared(ours: Arrays, theirs: Arrays) -> int:
 def differences(
     ours: Arrays, theirs: Arrays, tolerance: float | None
 ) -> tuple[list[str], list[str]]:
-    """Return what fails, and what only passes by the tolerance of the case."""
-    failures, notes = one_sided(ours, theirs), []
+    """Return what fails, the worst first, and what only passes by the tolerance of the case.
+
+    A fault shows in many leaves, of which the first few are shown.
+    """
+    failed, notes = [], []
     for path in ours:
         if path not in theirs or same_bits(ours[path], theirs[path]):
             continue
@@ -53,7 +63,9 @@ def differences(
         if tolerance is not None and within(ours[path], theirs[path], tolerance):
             notes.append(f"within the case's tolerance {tolerance:g}: {line}")
         else:
-            failures.append(line)
+            failed.append((relative_difference(ours[path], theirs[path]), line))
+    worst_first = sorted(failed, key=lambda one: one[0], reverse=True)
+    failures = one_sided(ours, theirs) + [line for _, line in worst_first]
     for side, arrays in (("Linen", ours), ("NNX", theirs)):
         empty = emptiness(arrays.values())
         if empty:
