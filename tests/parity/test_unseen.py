@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import io_callback
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case import ParityCase
@@ -14,6 +15,7 @@ from nnx_migrate.parity.checks.compare import compare
 from nnx_migrate.parity.evaluation.unseen import Unseen, unseen
 from nnx_migrate.parity.programs import graphs
 from nnx_migrate.parity.programs.canonical import canonical
+from nnx_migrate.parity.programs.equivalences import WITHOUT_MARKS
 from tests.parity.test_compare import CASE, failed, side
 
 X = np.ones((2, 4), np.float32)
@@ -65,6 +67,71 @@ def details(result):
 )  # fmt: skip
 def test_an_operation_that_numbers_do_not_show_is_collected(function, kind, what):
     assert [(one.kind, one.what) for one in collected(function)] == [(kind, what)]
+
+
+def log(x):
+    return x
+
+
+def product(x, **options):
+    return jax.lax.dot_general(x, x, (((1,), (1,)), ((), ())), **options)
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda x: product(x, precision="highest"), ("precision", "HIGHEST of dot_general")),
+        (lambda x: product(x, precision="BF16_BF16_F32"),
+         ("precision", "BF16_BF16_F32 of dot_general")),
+        (lambda x: product(x, precision=("high", "default")),
+         ("precision", "HIGH and DEFAULT of dot_general")),
+        (lambda x: jax.lax.conv(x[None], x[None, :, :1], (1,), "SAME", precision="high"),
+         ("precision", "HIGH of conv_general_dilated")),
+        (lambda x: product(x.astype(jnp.bfloat16), preferred_element_type=jnp.float32),
+         ("preferred_element_type", "float32 of dot_general of bfloat16")),
+        (lambda x: jax.debug.callback(log, x), ("callback", "debug_callback of float32[2,4]")),
+        (lambda x: jax.pure_callback(log, x, x), ("callback", "pure_callback of float32[2,4]")),
+        (lambda x: io_callback(log, None, x), ("callback", "io_callback of float32[2,4]")),
+    ],
+)  # fmt: skip
+def test_precisions_and_callbacks_are_collected(function, found):
+    assert [(one.kind, one.what) for one in collected(function)] == [found]
+
+
+@pytest.mark.parametrize("precision", [None, "default"])
+def test_what_a_product_does_by_default_is_not_collected(precision):
+    assert collected(lambda x: product(x, precision=precision)) == ()
+    assert collected(lambda x: jnp.dot(x, x.T, precision=precision)) == ()
+
+
+def test_a_lost_precision_fails_the_program_of_gradients():
+    def gradient(**options):
+        return jax.grad(lambda x: jnp.sum(product(jnp.sin(x), **options)))
+
+    result = judged(gradient(precision="highest"), gradient())
+    assert (result.verdict, failed(result)) == ("different", {"program"})
+    assert re.match("precision HIGHEST of dot_general lost: .*test_unseen.py:", details(result)[0])
+
+
+def test_a_lost_callback_fails_and_is_named():
+    def linen(x):
+        with jax.named_scope("mlp"):
+            jax.debug.callback(log, x)
+        return x + 1
+
+    result = judged(linen, lambda x: x + 1)
+    assert (result.verdict, failed(result)) == ("different", {"program"})
+    start = "callback debug_callback of float32[2,4] lost: mlp (test_unseen.py:"
+    assert details(result)[0].startswith(start)
+
+
+def test_a_precision_of_another_product_fails():
+    def model(first, second):
+        return lambda x: product(product(x, precision=first), precision=second)
+
+    result = judged(model("highest", None), model(None, "highest"))
+    assert failed(result) == {"program"}
+    assert details(result)[0].startswith("forward: precisions are those of other products")
 
 
 # JAX 0.10 has functions for policies and JAX 0.12 classes: dots_saveable, DotsSaveable(...).
@@ -177,8 +244,8 @@ def test_marks_left_out_leave_the_arithmetic():
         return jax.jit(function).lower(X).as_text()
 
     before, after = text(lambda x: constrained(x) * 2), text(lambda x: constrained(x * 2))
-    assert graphs.same_but_marks(before, after)
-    assert not graphs.same_but_marks(before, text(lambda x: constrained(x * 3)))
+    assert graphs.same_but(before, after, WITHOUT_MARKS)
+    assert not graphs.same_but(before, text(lambda x: constrained(x * 3)), WITHOUT_MARKS)
 
 
 def test_a_place_that_may_be_one_of_several_is_not_claimed():

@@ -11,12 +11,18 @@ from nnx_migrate.parity.checks.base import checked
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.evaluation.unseen import Unseen
 from nnx_migrate.parity.programs import canonical, graphs
+from nnx_migrate.parity.programs.equivalences import WITHOUT_MARKS, WITHOUT_PRECISIONS
 from nnx_migrate.parity.programs.unit_mesh_axes import without_unit_axes
 from nnx_migrate.parity.report import Check
 
 _PLACES = 3
 # Linen's init calls the model, NNX builds it: what a call says beside numbers is no part of it.
 INIT = "init"
+# What is said of programs that are the same without these.
+_ELSEWHERE = (
+    (WITHOUT_MARKS, "constraints or barriers are on other values, or in another order"),
+    (WITHOUT_PRECISIONS, "precisions are those of other products"),
+)
 
 
 @dataclass(frozen=True)
@@ -68,9 +74,10 @@ def _unseen(name: str, linen: SideResult, nnx: SideResult) -> list[str]:
     """What numbers cannot show of two programs that part: lost, added, or on other values."""
     ours, theirs = linen.unseen.get(name, ()), nnx.unseen.get(name, ())
     found = [*_alone(ours, theirs, "lost"), *_alone(theirs, ours, "only in NNX")]
-    if not found and graphs.same_but_marks(linen.programs[name], nnx.programs[name]):
-        line = f"{name}: constraints or barriers are on other values, or in another order"
-        return [f"{line}{_moved(ours, theirs)}"]
+    texts = linen.programs[name], nnx.programs[name]
+    for without, line in () if found else _ELSEWHERE:
+        if graphs.same_but(*texts, without):
+            return [f"{name}: {line}{_moved(ours, theirs)}"]
     return found
 
 

@@ -1,5 +1,7 @@
 """What a traced program holds that no number shows: constraints, rematerialisation and the like.
 
+The numbers of a CPU, that is: it computes every requested precision of a product alike.
+
 Read from jaxprs, which still know the module and the source line that every operation comes from.
 """
 
@@ -29,6 +31,8 @@ _COLLECTIVES = (
     *("psum", "psum_invariant", "pmax", "pmin", "ppermute", "all_gather", "all_to_all"),
     *("reduce_scatter", "pbroadcast", "all_gather_invariant", "all_gather_reduced"),
 )
+_CALLBACKS = ("debug_callback", "debug_print", "io_callback", "pure_callback")
+_DEFAULT = jax.lax.Precision.DEFAULT.name
 # Whose frames are no place in the model: libraries, and what migrated code imports of us.
 _PACKAGE = Path(__file__).resolve().parents[2]
 _INNER = tuple(
@@ -124,8 +128,26 @@ def _said(equation: Any) -> Iterator[tuple[str, str]]:
         for device in params["devices"]:
             kind = getattr(device, "memory_kind", None)
             yield "placement", f"of {types} in {kind or device}"
+    elif name in _CALLBACKS:
+        given = ", ".join(variable.aval.str_short() for variable in equation.invars)
+        yield "callback", f"{name} of {given or 'nothing'}"
+    elif "preferred_element_type" in params:  # products: dots and convolutions of every kind
+        yield from _product(equation)
     if any(params.get("donated_invars", ())):
         yield "donation", f"of {sum(params['donated_invars'])} arguments"
+
+
+def _product(equation: Any) -> Iterator[tuple[str, str]]:
+    """What is asked of a product beyond its default; jnp states the type of the operands, too."""
+    name, params = equation.primitive.name, equation.params
+    wanted, given = params.get("precision"), params["preferred_element_type"]
+    each = wanted if isinstance(wanted, tuple) else (wanted,)
+    asked = list(dict.fromkeys(getattr(one, "name", str(one)) for one in each))
+    if wanted is not None and asked != [_DEFAULT]:
+        yield "precision", f"{' and '.join(asked)} of {name}"
+    types = dict.fromkeys(str(variable.aval.dtype) for variable in equation.invars[:2])
+    if given is not None and str(given) not in types:
+        yield "preferred_element_type", f"{given} of {name} of {' and '.join(types)}"
 
 
 def _on(sharding: Any, types: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from nnx_migrate.parity.programs.terms import Attributes, Rule, TensorType, Term, Terms
 
@@ -199,6 +200,12 @@ def without_mark(terms: Terms, term: Term) -> int | Term | None:
     return term.operands[term.index]
 
 
+def without_precision(terms: Terms, term: Term) -> int | Term | None:
+    """A product at any precision. No equivalence: only the numbers of a CPU are the same."""
+    left = tuple(one for one in term.attributes if one[0] not in ("precision_config", "algorithm"))
+    return None if left == term.attributes else replace(term, attributes=left)
+
+
 def _on(*ops: str, apply: Callable[[Terms, Term], int | Term | None]) -> Rule:
     return Rule(frozenset(ops), apply)
 
@@ -217,5 +224,9 @@ RULES: dict[str, Rule] = {
     "barrier_operands": _on(_BARRIER, apply=barrier_operands),
 }
 STRUCTURAL = (PRIVATE_FUNCTIONS, LOOP_CARRIES)
-# No equivalence: constraints and barriers say where and when.
-WITHOUT_MARKS = _on("sdy.sharding_constraint", _BARRIER, apply=without_mark)
+# No equivalences: constraints and barriers say where and when, a precision how.
+WITHOUT_MARKS = {"marks": _on("sdy.sharding_constraint", _BARRIER, apply=without_mark)}
+WITHOUT_PRECISIONS = {
+    **WITHOUT_MARKS,
+    "precisions": _on("stablehlo.dot_general", "stablehlo.convolution", apply=without_precision),
+}

@@ -15,7 +15,6 @@ from nnx_migrate.parity.programs.equivalences import (
     PRIVATE_FUNCTIONS,
     RULES,
     STRUCTURAL,
-    WITHOUT_MARKS,
 )
 from nnx_migrate.parity.programs.loops import Loop, level
 from nnx_migrate.parity.programs.terms import NOTHING, Attributes, Rule, TensorType, Term, Terms
@@ -52,11 +51,11 @@ def equal_by_rules(left: str, right: str) -> tuple[str, ...] | None:
     return None
 
 
-def same_but_marks(left: str, right: str) -> bool:
-    """Whether two StableHLO modules are the same once constraints and barriers are left out."""
+def same_but(left: str, right: str, without: Mapping[str, Rule]) -> bool:
+    """Whether two StableHLO modules are the same once these rules were applied, too."""
     with mlir.make_ir_context():
         modules = parse(without_unit_axes(left)), parse(without_unit_axes(right))
-        return _same(*modules, (*RULES, *STRUCTURAL), {"marks": WITHOUT_MARKS}) is not None
+        return _same(*modules, (*RULES, *STRUCTURAL), without) is not None
 
 
 def _needed(left: Any, right: Any, may_minimise: bool) -> tuple[str, ...] | None:
