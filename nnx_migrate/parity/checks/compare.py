@@ -53,9 +53,7 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         "init_values": lambda: _of_variables("init_values", case, linen, nnx, _init_values),
         "forward": all_runs(numbers.forward),
         "loss": all_runs(functools.partial(numbers.compared, "loss", lambda run: run.loss)),
-        "gradients": all_runs(
-            functools.partial(numbers.compared, "gradients", lambda run: run.gradients)
-        ),
+        "gradients": all_runs(numbers.gradients),
         "losses_over_steps": lambda: _losses(case, linen, nnx),
         "rng": all_runs(numbers.rng),
         "collections": all_runs(numbers.collections),
@@ -109,6 +107,7 @@ def _all_bits(linen: SideResult, nnx: SideResult) -> bool:
             (one.outputs, other.outputs),
             (one.loss, other.loss),
             (one.gradients, other.gradients),
+            (one.input_gradients, other.input_gradients),
             (one.collections, other.collections),
         )
         for path in ours

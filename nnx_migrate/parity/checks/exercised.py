@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.modes import pairs
-from nnx_migrate.parity.evaluation.measure import FORWARD
+from nnx_migrate.parity.evaluation.measure import FORWARD, INPUT_GRADIENTS
 from nnx_migrate.parity.evaluation.mode_runs import ARGUMENT, FIELD
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 
@@ -24,6 +24,10 @@ def not_exercised(case: ParityCase, linen: SideResult, nnx: SideResult) -> Itera
         if name != "params":
             yield from _collection(name, case, linen, nnx, runs)
     yield from _streams(case, linen, nnx, runs)
+    for where, errors in (("", linen.errors), *_errors_of_modes(linen)):
+        if INPUT_GRADIENTS in errors:
+            error = errors[INPUT_GRADIENTS]
+            yield f"gradients with respect to inputs{where}: Linen itself cannot: {error}"
     reasons: dict[str, list[str]] = {}
     for text, reason in linen.fixed.items():
         reasons.setdefault(reason, []).append(text)
@@ -32,6 +36,10 @@ def not_exercised(case: ParityCase, linen: SideResult, nnx: SideResult) -> Itera
     for run in nnx.modes:
         if run.missing:
             yield f"modes: not with {run.mode.name} ({run.missing})"
+
+
+def _errors_of_modes(linen: SideResult) -> Iterator[tuple[str, dict[str, str]]]:
+    return ((f" with {run.mode.name}", run.errors) for run in linen.modes)
 
 
 def _collection(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.base import blocked_check, checked, differences, shared
-from nnx_migrate.parity.evaluation.measure import LARGE
+from nnx_migrate.parity.evaluation.measure import INPUT_GRADIENTS, LARGE, LOSS
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 from nnx_migrate.parity.report import Check
 from nnx_migrate.parity.values import (
+    EMPTY,
     Arrays,
     describe_difference,
     emptiness,
@@ -41,6 +43,28 @@ def compared(
     ours, theirs = pick(linen.first), pick(nnx.first)
     failures, notes = differences(ours, theirs, case.tolerance)
     return checked(stage, shared(ours, theirs), failures, notes)
+
+
+def gradients(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    """Compare those of the parameters, and those of the float inputs that Linen could take."""
+    check = compared("gradients", lambda run: run.gradients, case, linen, nnx)
+    ours, theirs = linen.first.input_gradients, nnx.first.input_gradients
+    if not ours or "construct" in nnx.errors or LOSS in nnx.errors:
+        return check
+    error = nnx.errors.get(INPUT_GRADIENTS)
+    failures, notes = differences(ours, theirs, case.tolerance)
+    # They may be all zero: a model that rounds its inputs trains all the same.
+    lines = [f"of inputs: NNX: {error}"] if error else []
+    lines += [line for line in failures if not (error or line.endswith(EMPTY))]
+    leaves = check.leaves + shared(ours, theirs)
+    if lines:
+        details = check.details if check.status == "fail" else ()
+        return checked("gradients", leaves, (*details, *lines), notes)
+    return dataclasses.replace(
+        check,
+        leaves=check.leaves if check.status == "not_run" else leaves,
+        details=(*check.details, *notes),
+    )
 
 
 def forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
@@ -91,7 +115,7 @@ def rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
         f"the keys have no effect on the {side} side" for side, yes in random.items() if not yes
     ]
     leaves, notes = 0, []
-    for name in ("outputs", "loss", "gradients"):
+    for name in ("outputs", "loss", "gradients", "input_gradients"):
         ours, theirs = getattr(linen.second, name), getattr(nnx.second, name)
         if not ours and not theirs:
             continue

@@ -45,7 +45,7 @@ KEYS = (11, 29)
 # What float inputs are multiplied by for one more run of the compiled call.
 LARGE = -1000
 FORWARD, LOSS, GRADIENTS, COLLECTIONS = "forward", "loss", "gradients", "collections"
-LOSS_AND_GRADIENTS = "loss_and_grad"
+LOSS_AND_GRADIENTS, INPUT_GRADIENTS = "loss_and_grad", "input_gradients"
 
 
 @dataclass
@@ -89,6 +89,7 @@ def measure(
             failed = (name,) if name == FORWARD else (LOSS, GRADIENTS)
             result.errors |= dict.fromkeys(failed, describe_error(error))
             result.raised |= dict.fromkeys(failed, error)
+    measure_input_gradients(case, apply, arguments, operands, result, control)
     return result
 
 
@@ -197,6 +198,51 @@ def _loss_and_gradients(
         setattr(result, name, numbers)
     result.control += [f"loss and gradients: {line}" for line in differences]
     result.control_leaves += count
+
+
+def measure_input_gradients(
+    case: ParityCase,
+    apply: Apply,
+    arguments: Arguments,
+    operands: Any,
+    result: Measured,
+    twice: bool,
+    options: Mapping[str, Any] | None = None,
+) -> None:
+    """Differentiate the loss by the float inputs, where there are any and it could be computed.
+
+    A program of its own, as a model that trains need not be differentiable there.
+    """
+    variables, arrays = operands
+    places = [place for place, value in enumerate(arrays) if is_inexact(value.dtype)]
+    if not places or LOSS in result.errors:
+        return
+
+    def loss(given: Sequence[Any], variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
+        chosen = dict(zip(places, given, strict=True))
+        args, kwargs = arguments.rebuild([chosen.get(n, one) for n, one in enumerate(arrays)])
+        with constant_key(key):
+            outputs, _ = apply(variables, args, kwargs)
+            return loss_of(case, outputs, args)
+
+    def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
+        return jax.grad(loss)([arrays[place] for place in places], variables, key, arrays)
+
+    stage = functools.partial(
+        execute, case, INPUT_GRADIENTS, run, (dict(variables), arrays), result, twice, options
+    )
+    try:
+        runs, differences, _ = retraced(stage)
+    except NoLoss:
+        return  # the stage `loss` says why
+    except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
+        result.errors[INPUT_GRADIENTS] = describe_error(error)
+        return
+    for name, gradients in zip(("first", "second"), runs, strict=True):
+        named = {f"inputs/{n}": one for n, one in zip(places, gradients, strict=True)}
+        numbers = dataclasses.replace(getattr(result, name), input_gradients=fetch(named))
+        setattr(result, name, numbers)
+    result.control += [f"gradients of inputs: {line}" for line in differences]
 
 
 def parts_of(variables: Mapping[str, Any]) -> tuple[Variables, Variables]:

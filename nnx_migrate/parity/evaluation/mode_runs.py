@@ -28,6 +28,7 @@ from nnx_migrate.parity.evaluation.measure import (
     called,
     execute,
     measure_forward,
+    measure_input_gradients,
     parts_of,
 )
 from nnx_migrate.parity.evaluation.outputs import NoLoss, loss_of
@@ -154,6 +155,7 @@ def measure_mode(
     result, failed = Measured(), Measured()
     try:
         retraced(functools.partial(_together, case, apply, arguments, operands, result, control))
+        measure_input_gradients(case, apply, arguments, operands, result, control, QUICKLY)
         return result
     except NoLoss as reason:
         failed.skipped = dict.fromkeys((LOSS, GRADIENTS), str(reason))

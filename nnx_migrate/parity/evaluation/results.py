@@ -31,7 +31,7 @@ class Numbers:
 
     ``plain`` are the texts of numbers, strings and other values of Python among the outputs.
     ``unchanged`` are the ``collections`` that came out as they went in, ``drawn`` the random streams
-    that the run drew from.
+    that the run drew from. ``input_gradients`` are those of the loss by the inputs.
     """
 
     structure: str = ""
@@ -42,6 +42,7 @@ class Numbers:
     plain: dict[str, str] = field(default_factory=dict)
     unchanged: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
+    input_gradients: Arrays = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ def _decode_run(data: dict[str, Any], raw: Mapping[str, Array]) -> dict[str, Any
 
 
 def _decode_numbers(data: dict[str, Any], raw: Mapping[str, Array]) -> Numbers:
-    arrays = ("outputs", "loss", "gradients", "collections")
+    arrays = ("outputs", "loss", "gradients", "input_gradients", "collections")
     decoded: dict[str, Any] = {
         name: _decode_arrays(value, raw) if name in arrays else _as_tuples(value)
         for name, value in data.items()
