@@ -55,7 +55,8 @@ def note_test(targets: list[ast.expr], value: ast.expr, frame: Frame) -> None:
         read = {one.id for one in each(test, ast.Name)}
         if names & {local, *read}:
             del frame.tests[local]
-    if len(names) == 1 and is_test:
+    # ``fast = fast and x.ndim > 2`` tests what the name stood for before.
+    if len(names) == 1 and is_test and not names & {one.id for one in each(value, ast.Name)}:
         frame.tests[names.pop()] = value
 
 
