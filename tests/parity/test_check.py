@@ -376,7 +376,7 @@ class Scale(nnx.Module):
     [
         (True, (X,), {}, set()),
         (False, (X,), {}, {"paths", "shapes", "init_values"}),
-        (True, (X,), {"by": 3.0}, {"forward", "program"}),
+        (True, (X,), {"by": 3.0}, {"forward", "gradients", "program"}),
         (True, (X,), {"named": True}, {"paths", "shapes", "init_values"}),
         (True, (0 * X,), {}, {"forward"}),
     ],
