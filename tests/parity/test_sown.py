@@ -78,3 +78,41 @@ def test_another_value_or_name_is_different(options: dict[str, Any], detail: str
     found = report(**options)
     assert not found.ok
     assert found.check("collections").details[0].startswith(detail)
+
+
+def test_what_is_sown_where_no_run_asks_for_it_is_named():
+    def named(linen: nn.Module, nnx_module: Any, **options: Any) -> list[str]:
+        x = jnp.ones((2, 3))
+        found = check(ParityCase(linen=linen, nnx=nnx_module, inputs=(x,), **options))
+        return [line for line in found.not_checked if "no run asked" in line]
+
+    lost = named(Outer(), lambda rngs: MigratedOuter(rngs))
+    (line,) = lost
+    start = "collections: no run asked for intermediates, into which Linen sows balance: "
+    assert line == f"{start}add collections=('intermediates',)"
+    asked = ("intermediates",)
+    assert named(Outer(), lambda rngs: MigratedOuter(rngs), collections=asked) == []
+
+
+class Plain(nn.Module):
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return nn.Dense(4, name="up")(x)
+
+
+class Sowing(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.up = nnx.Linear(3, 4, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        x = self.up(x)
+        self.sow(nnx.Intermediate, "added", x)
+        return x
+
+
+@pytest.mark.filterwarnings("ignore:Using 'Module.sow")
+def test_what_only_nnx_sows_is_named():
+    found = check(
+        ParityCase(linen=Plain(), nnx=lambda rngs: Sowing(rngs), inputs=(jnp.ones((2, 3)),))
+    )
+    assert any("into which NNX sows added" in line for line in found.not_checked)

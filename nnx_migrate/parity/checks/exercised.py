@@ -23,6 +23,7 @@ def not_exercised(case: ParityCase, linen: SideResult, nnx: SideResult) -> Itera
     for name in dict.fromkeys([*names, *case.collections]):
         if name != "params":
             yield from _collection(name, case, linen, nnx, runs)
+    yield from _thrown_away(case, linen, nnx)
     yield from _streams(case, linen, nnx, runs)
     for where, errors in (("", linen.errors), *_errors_of_modes(linen)):
         if INPUT_GRADIENTS in errors:
@@ -64,6 +65,23 @@ def _collection(
         yield f"collections: {len(still)} of {len(paths)} in {name} never changed: {shown}"
         return
     yield f"collections: {name} never changed: {_advice(name, case, linen, nnx)}"
+
+
+def _thrown_away(case: ParityCase, linen: SideResult, nnx: SideResult) -> Iterator[str]:
+    """What a side sows into collections that no run asked for."""
+    asked = {*case.collections, *(name for run in linen.modes for name in run.mode.collections)}
+    asked |= {path.split("/", 1)[0] for path in linen.shapes}
+    names: dict[str, list[str]] = {}
+    for path in dict.fromkeys((*linen.sown, *nnx.sown)):
+        collection, _, name = path.partition("/")
+        if collection not in asked:
+            names.setdefault(collection, []).append(name)
+    for collection, found in names.items():
+        side = "Linen" if any(one.startswith(f"{collection}/") for one in linen.sown) else "NNX"
+        yield (
+            f"collections: no run asked for {collection}, into which {side} sows "
+            f"{', '.join(found)}: add collections=({collection!r},)"
+        )
 
 
 def _changed(numbers: Numbers) -> set[str]:

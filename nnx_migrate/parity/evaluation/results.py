@@ -90,6 +90,7 @@ class SideResult:
     ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
     loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
     ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
+    ``sown`` are ``collection/name`` of what a call would sow, asked for or not.
     ``modes`` are further runs of the call. What of it had one value only (``train=False``) is in ``fixed`` with
     the reason.
     """
@@ -124,6 +125,7 @@ class SideResult:
     errors: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     untraced: str = ""
+    sown: tuple[str, ...] = ()
     modes: tuple[ModeRun, ...] = ()
     fixed: dict[str, str] = field(default_factory=dict)
 

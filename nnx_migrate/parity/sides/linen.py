@@ -36,6 +36,7 @@ from nnx_migrate.parity.evaluation.measure import (
 from nnx_migrate.parity.evaluation.mode_runs import linen_modes, measure_mode
 from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, SubmoduleOutput
 from nnx_migrate.parity.evaluation.running import NEEDS_VALUES, OPERATIONS, describe_error
+from nnx_migrate.parity.evaluation.sowing import noted_sowing
 from nnx_migrate.parity.sides import bisect
 from nnx_migrate.parity.training.linen import begin_linen, unboxed
 from nnx_migrate.parity.training.steps import Trained, train
@@ -117,8 +118,10 @@ def _evaluate(
 
     apply = applied(case)
     measured = Measured()
+    thrown: set[str] = set()
     if numbers:
-        measured = measure(case, apply, variables, arguments, arrays, control=True)
+        with noted_sowing(thrown):
+            measured = measure(case, apply, variables, arguments, arrays, control=True)
     if FORWARD in measured.errors:
         raise BadCase(
             f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}"
@@ -166,6 +169,7 @@ def _evaluate(
         control=tuple(measured.control),
         control_leaves=measured.control_leaves,
         untraced="" if case.compiled else OPERATIONS,
+        sown=tuple(sorted(thrown)),
         modes=modes,
         fixed=fixed,
     )

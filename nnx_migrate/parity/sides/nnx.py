@@ -36,6 +36,7 @@ from nnx_migrate.parity.evaluation.measure import (
 from nnx_migrate.parity.evaluation.mode_runs import measure_mode, nnx_modes
 from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, SubmoduleOutput
 from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error
+from nnx_migrate.parity.evaluation.sowing import noted_sowing
 from nnx_migrate.parity.sides import bisect, lazy
 from nnx_migrate.parity.training.nnx import begin_nnx
 from nnx_migrate.parity.training.steps import Trained, train
@@ -134,10 +135,12 @@ def _evaluate(
 
     apply = apply_of(case, module, names, written)
     stray: list[str] = []
+    thrown: set[str] = set()
     with _stray_linen(stray, bridged):
         measured = Measured()
         if numbers:
-            measured = measure(case, apply, variables, arguments, arrays, control=False)
+            with noted_sowing(thrown):
+                measured = measure(case, apply, variables, arguments, arrays, control=False)
     trained = Trained()
     modes = tuple(ModeRun(mode) for mode in case.modes or ())
     if numbers:
@@ -182,6 +185,7 @@ def _evaluate(
         skipped={**measured.skipped, **trained.skipped},
         submodules=outputs,
         untraced="" if case.compiled else OPERATIONS,
+        sown=tuple(sorted(thrown)),
         modes=modes,
     )
 
