@@ -70,12 +70,6 @@ class Ranks:
         none = Rank()
         return {k: self.known.get(k, none).both(self.proved.get(k, none)) for k in keys}
 
-    def learn(self, other: Ranks) -> None:
-        """Note what another run over the same class proved."""
-        self.wanted |= other.wanted
-        for key, rank in other.proved.items():
-            self.proved[key] = self.proved.get(key, Rank()).both(rank)
-
     @contextmanager
     def uncertain(self) -> Iterator[None]:
         """Run what may be left out, or may fail and be caught."""

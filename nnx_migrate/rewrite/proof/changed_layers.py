@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.source.attribute_uses import SETTERS, AttributeUses
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import first_name, last_name
 from nnx_migrate.source.project import Module, Project
 
@@ -19,13 +19,15 @@ _REASON = "what flax.linen itself has is changed here, and NNX's is not"
 _PATH = "flax.linen."
 
 
-def changed_layers(project: Project) -> Iterator[Doubt]:
-    """Every place of the project that sets or deletes an attribute of Linen's."""
+@Fact  # every attempt of a run asks
+def changed_layers(project: Project) -> Doubt | None:
+    """The first place of the project that sets or deletes an attribute of Linen's."""
     uses = AttributeUses(project)
     for module in project.modules.values():
         for node in module.nodes:
             if _changes(project, module, node) or _hands_on(project, module, node, uses):
-                yield Doubt(module.path, getattr(node, "lineno", 1), _REASON)
+                return Doubt(module.path, getattr(node, "lineno", 1), _REASON)
+    return None
 
 
 def _changes(project: Project, module: Module, node: ast.AST) -> bool:
@@ -52,8 +54,7 @@ def _hands_on(project: Project, module: Module, node: ast.AST, uses: AttributeUs
 
 
 def _is_of_linen(project: Project, module: Module, node: ast.expr) -> bool:
-    head = first_name(node)
     places = places_of(module, frozenset())
-    if head is None or node not in places:
+    if first_name(node) is None or node not in places:
         return False
     return is_linen(project.resolve(node, places[node].scope))

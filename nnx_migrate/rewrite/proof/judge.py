@@ -33,7 +33,7 @@ def judge(
     left = _left(books, result, staying_names(loaded.project, attempt.decisions))
     doubts = dict(_inside(loaded, attempt, [*left, *_uses(loaded, attempt)]))
     doubts |= _unserved(loaded, attempt, books)
-    if change := next(changed_layers(loaded.project), None):
+    if change := changed_layers(loaded.project):
         doubts |= dict.fromkeys(attempt.decisions.converted, change)
     return doubts | lazy_doubts(loaded.project, targets, attempt, graph_of(loaded.project), team)
 

@@ -304,8 +304,11 @@ def _reads(node: ast.AST, wanted: _Wanted) -> bool:
             | ast.SetComp(generators=loops)
             | ast.GeneratorExp(generators=loops)
             | ast.DictComp(generators=loops)
-        ) if any(one.ifs or _rebinds(one.target, wanted) for one in loops):
-            return not any(one.ifs for one in loops) and _reads(loops[0].iter, wanted)
+        ):
+            if any(one.ifs for one in loops):
+                return False
+            if any(_rebinds(one.target, wanted) for one in loops):
+                return _reads(loops[0].iter, wanted)
     return any(_reads(one, wanted) for one in ast.iter_child_nodes(node))
 
 
