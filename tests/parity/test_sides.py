@@ -69,7 +69,7 @@ def test_the_files_of_another_version_are_refused(tmp_path):
     save(SideResult("linen", "m"), tmp_path)
     document = json.loads((tmp_path / "side.json").read_text())
     (tmp_path / "side.json").write_text(json.dumps({**document, "format": 99}))
-    with pytest.raises(ValueError, match="expected format 3, found 99"):
+    with pytest.raises(ValueError, match="expected format 4, found 99"):
         load(tmp_path)
 
 

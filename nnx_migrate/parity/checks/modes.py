@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 from nnx_migrate.parity.case import ParityCase, settings_in_mode
-from nnx_migrate.parity.evaluation.results import ModeRun, Numbers, SideResult
+from nnx_migrate.parity.evaluation.results import ModeRun, SideResult
 from nnx_migrate.parity.report import Check, Status
 from nnx_migrate.parity.values import EMPTY
 
@@ -94,7 +94,7 @@ def _as_side(side: SideResult, run: ModeRun) -> SideResult:
         side,
         first=run.first,
         second=run.second,
-        large=Numbers(),
+        others={},
         errors=run.errors,
         skipped=run.skipped,
         written=(),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.base import blocked_check, checked, differences, shared
-from nnx_migrate.parity.evaluation.measure import INPUT_GRADIENTS, LARGE, LOSS
+from nnx_migrate.parity.evaluation.measure import INPUT_GRADIENTS, LOSS
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 from nnx_migrate.parity.report import Check
 from nnx_migrate.parity.values import (
@@ -68,7 +68,7 @@ def gradients(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
 
 
 def forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
-    """Compare what a call returns, arrays and values of Python, on large inputs too."""
+    """Compare what a call returns, arrays and values of Python, on other inputs too."""
     ours, theirs = linen.first, nnx.first
     if ours.outputs or theirs.outputs or not theirs.structure:
         check = compared("forward", lambda run: run.outputs, case, linen, nnx)
@@ -86,17 +86,31 @@ def forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
         lines[:0] = [
             f"the outputs are built differently: Linen {ours.structure}, NNX {theirs.structure}"
         ]
-    lines += _on_large_inputs(linen, nnx) if case.tolerance is None else ()
+    lines += _on_other_inputs(linen, nnx) if case.tolerance is None else ()
     return Check("forward", "fail", check.leaves, (*lines, *check.details)) if lines else check
 
 
-def _on_large_inputs(linen: SideResult, nnx: SideResult) -> Iterator[str]:
+def _on_other_inputs(linen: SideResult, nnx: SideResult) -> Iterator[str]:
     """Yield one line per output that differs there, where it is finite on one side at least."""
-    ours, theirs = linen.large.outputs, nnx.large.outputs
-    for path in ours.keys() & theirs.keys():
-        if not same_finite(ours[path], theirs[path]):
-            found = describe_difference(ours[path], theirs[path])
-            yield f"with float inputs times {LARGE}: {path or 'output'}: {found}"
+    for how, run in linen.others.items():
+        ours, theirs = run.outputs, nnx.others[how].outputs if how in nnx.others else {}
+        for path in ours.keys() & theirs.keys():
+            if not same_finite(ours[path], theirs[path]):
+                found = describe_difference(ours[path], theirs[path])
+                yield f"{how}: {path or 'output'}: {found}"
+
+
+def _of_keys(ours: Numbers, theirs: Numbers) -> Iterator[str]:
+    """Which sites, lanes, steps and calls have a key of their own: under one key all agree."""
+    if None not in (ours.keys, theirs.keys) and ours.keys != theirs.keys:
+        yield (
+            f"a call makes random numbers of {ours.keys} different keys on the Linen side, of "
+            f"{theirs.keys} on the NNX side"
+        )
+    if theirs.redrawn:
+        yield (
+            f"one more call of the NNX model draws {theirs.redrawn} of its {theirs.keys} keys again"
+        )
 
 
 def rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
@@ -114,6 +128,7 @@ def rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
     failures = [
         f"the keys have no effect on the {side} side" for side, yes in random.items() if not yes
     ]
+    failures += _of_keys(linen.first, nnx.first)
     leaves, notes = 0, []
     for name in ("outputs", "loss", "gradients", "input_gradients"):
         ours, theirs = getattr(linen.second, name), getattr(nnx.second, name)

@@ -3,7 +3,8 @@
 Flax derives the keys of the two sides differently (Linen: a hash of the scope path, flax/core/
 scope.py; NNX: a counter per stream, flax/nnx/rnglib.py). Under ``constant_key`` both hand out the
 same key at every draw: initialisers and dropout masks then agree bit for bit, or something else
-differs. What it cannot see is two sites that share a key: ``recorded_draws`` sees that.
+differs. What it cannot see is two sites that share a key: ``recorded_draws`` sees that of initial
+values, ``distinct_keys`` of a call.
 """
 
 from __future__ import annotations
@@ -32,29 +33,35 @@ def constant_key(key: Any, drawn: set[str] | None = None) -> Iterator[None]:
 
     The streams are noted in ``drawn``.
     Counters still advance and missing streams still raise, as without it. ``key`` may be a
-    tracer. Not for concurrent use: it replaces two methods of Flax while it lasts. What was compiled
-    before is forgotten: compiled calls inside a module (``nn.jit``) would keep another key.
+    tracer.
     """
 
     names = set() if drawn is None else drawn
 
-    def make_rng(scope: Scope, name: str = "params") -> Any:
-        linen_draw(scope, name)
+    def constant(own: Any, name: str) -> Any:
         names.add(name)
         return key
+
+    with replaced_keys(constant):
+        yield
+
+
+@contextmanager
+def replaced_keys(replacement: Callable[[Any, str], Any]) -> Iterator[None]:
+    """Let every draw of a key, of either side, return ``replacement(key, stream)``.
+
+    Not for concurrent use: it replaces methods of Flax while it lasts. What was compiled before is
+    forgotten: compiled calls inside a module (``nn.jit``) would keep other keys.
+    """
+
+    def make_rng(scope: Scope, name: str = "params") -> Any:
+        return replacement(linen_draw(scope, name), name)
 
     def make_lazy_rng(scope: LazyScope, name: str = "params") -> Any:
-        lazy_draw(scope, name)
-        names.add(name)
-        return key
+        return replacement(lazy_draw(scope, name), name)
 
     def drawing(nnx_draw: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def draw(stream: Any) -> Any:
-            nnx_draw(stream)
-            names.add(stream.tag)
-            return key
-
-        return draw
+        return lambda stream: replacement(nnx_draw(stream), stream.tag)
 
     linen_draw, lazy_draw = Scope.make_rng, LazyScope.make_rng
     draws = {kind: drawing(vars(kind)["__call__"]) for kind in _STREAMS}

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.evaluation.constant_key import constant_key
+from nnx_migrate.parity.evaluation.distinct_keys import distinct_keys
+from nnx_migrate.parity.evaluation.other_inputs import other_inputs
 from nnx_migrate.parity.evaluation.outputs import (
     NoLoss,
     array_outputs,
@@ -42,8 +43,6 @@ Apply = Callable[[Variables, tuple[Any, ...], dict[str, Any]], tuple[Any, Variab
 
 # The two keys that stand in for every draw; any two do.
 KEYS = (11, 29)
-# What float inputs are multiplied by for one more run of the compiled call.
-LARGE = -1000
 FORWARD, LOSS, GRADIENTS, COLLECTIONS = "forward", "loss", "gradients", "collections"
 LOSS_AND_GRADIENTS, INPUT_GRADIENTS = "loss_and_grad", "input_gradients"
 
@@ -54,7 +53,7 @@ class Measured:
 
     first: Numbers = field(default_factory=Numbers)
     second: Numbers = field(default_factory=Numbers)
-    large: Numbers = field(default_factory=Numbers)
+    others: dict[str, Numbers] = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
     located: dict[str, str] = field(default_factory=dict)
     unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
@@ -93,18 +92,6 @@ def measure(
     return result
 
 
-def large(arrays: Sequence[Any]) -> list[Any] | None:
-    """The same inputs with floats as large as conditions ask for, of both signs; None without floats."""
-    if not any(is_inexact(value.dtype) for value in arrays):
-        return None
-    return [
-        jax.device_put(value * jnp.asarray(LARGE, value.dtype), value.sharding)
-        if is_inexact(value.dtype)
-        else value
-        for value in arrays
-    ]
-
-
 @dataclass
 class Seen:
     """What tracing a call shows beside its arrays: an entry per trace, and the streams drawn from."""
@@ -113,6 +100,7 @@ class Seen:
     plain: list[dict[str, str]] = field(default_factory=list)
     paths: list[list[str]] = field(default_factory=list)
     drawn: set[str] = field(default_factory=set)
+    keys: int | None = None
 
     def numbers(self, variables: Mapping[str, Any], leaves: list[Any], mutated: Any) -> Numbers:
         """What a run gave: ``leaves`` are its outputs, ``mutated`` the collections it returned."""
@@ -129,6 +117,7 @@ class Seen:
             plain=self.plain[-1],
             unchanged=tuple(unchanged),
             drawn=tuple(sorted(self.drawn)),
+            keys=self.keys,
         )
 
 
@@ -166,16 +155,40 @@ def measure_forward(
     def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         return call(variables, key, arrays)[1:]
 
+    others = other_inputs(operands[1])
     runs, differences, count = execute(
-        case, FORWARD, run, operands, result, twice, options, large(operands[1])
+        case, FORWARD, run, operands, result, twice, options, tuple(others.values())
     )
-    for name, (leaves, mutated) in zip(("first", "second", "large"), runs, strict=False):
-        setattr(result, name, seen.numbers(operands[0], leaves, mutated))
+    seen.keys = keys_of(case, apply, arguments, operands, seen.drawn)
+    found = [seen.numbers(operands[0], leaves, mutated) for leaves, mutated in runs]
+    result.first, result.second = found[: len(KEYS)]
+    result.others = dict(zip(others, found[len(KEYS) :], strict=False))
     plain = seen.plain
     result.control += [f"forward: {line}" for line in differences]
     again = any(one != plain[-1] for one in plain) or len({*seen.structures}) > 1
     result.control += ["forward: the values of Python differ"] if again else []
     result.control_leaves += count + (len(plain[-1]) if twice else 0)
+
+
+def keys_of(
+    case: ParityCase,
+    apply: Apply,
+    arguments: Arguments,
+    operands: Any,
+    drawn: Collection[str],
+) -> int | None:
+    """Count the different keys of a call under real ones; None: not compiled, or on several hosts."""
+    if not case.compiled or jax.process_count() > 1:
+        return None
+    if not drawn:
+        return 0
+
+    def call(operands: Any) -> Any:
+        variables, arrays = operands
+        outputs, mutated = apply(variables, *arguments.rebuild(arrays))
+        return array_outputs(outputs)[1], mutated
+
+    return distinct_keys(call, operands)
 
 
 def _loss_and_gradients(
@@ -289,12 +302,12 @@ def execute(
     result: Measured,
     twice: bool,
     options: Mapping[str, Any] | None = None,
-    other: Sequence[Any] | None = None,
+    others: Sequence[Sequence[Any]] = (),
 ) -> tuple[list[Any], list[str], int]:
     """Run ``run(variables, key, arrays)`` under both keys, and again for control.
 
-    With ``other`` arrays the compiled program runs a third time. Its program is kept under ``name``; a case that is not compiled has none. ``options`` are the
-    compiler's.
+    The compiled program also runs on ``others``, each with its own arrays. Its program is kept under
+    ``name``; a case that is not compiled has none. ``options`` are the compiler's.
     """
     variables, arrays = operands
     keys = [jax.random.key(seed) for seed in KEYS]
@@ -305,8 +318,8 @@ def execute(
         note_program(result, name, traced, lowered)
         call = lowered.compile(dict(options or {}))
     runs = [call(variables, key, arrays) for key in keys]
-    if other is not None and case.compiled:
-        runs.append(call(variables, keys[0], other))
+    if case.compiled:
+        runs += [call(variables, keys[0], other) for other in others]
     if not twice:
         return runs, [], 0
     if case.compiled:

@@ -27,6 +27,7 @@ from nnx_migrate.parity.evaluation.measure import (
     Variables,
     called,
     execute,
+    keys_of,
     measure_forward,
     measure_input_gradients,
     parts_of,
@@ -198,6 +199,7 @@ def _together(
     runs, differences, _ = execute(
         case, LOSS_AND_GRADIENTS, run, (parts, arrays), result, twice, QUICKLY
     )
+    seen.keys = keys_of(case, apply, arguments, operands, seen.drawn)
     for name, ((value, aux), gradients) in zip(("first", "second"), runs, strict=True):
         numbers = dataclasses.replace(
             seen.numbers(variables, *aux),

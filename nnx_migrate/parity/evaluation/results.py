@@ -22,7 +22,7 @@ from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype
 
 Stack = Literal["linen", "nnx"]
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,9 @@ class Numbers:
 
     ``plain`` are the texts of numbers, strings and other values of Python among the outputs.
     ``unchanged`` are the ``collections`` that came out as they went in, ``drawn`` the random streams
-    that the run drew from. ``input_gradients`` are those of the loss by the inputs.
+    that the run drew from. ``input_gradients`` are those of the loss by the inputs. ``keys`` is how
+    many different keys the call makes random numbers of under real ones, None where they were not
+    counted, and ``redrawn`` how many of them one more call of the same NNX model makes them of again.
     """
 
     structure: str = ""
@@ -43,6 +45,8 @@ class Numbers:
     unchanged: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     input_gradients: Arrays = field(default_factory=dict)
+    keys: int | None = None
+    redrawn: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class SideResult:
     ``nnx.state`` lists elsewhere. ``repeated`` names variables that got the same random
     initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
     construction and those that got a key already handed out. ``first`` and ``second`` are the
-    same run under two constant keys, ``large`` under the first on large inputs. ``unseen`` is what numbers do not show
+    same run under two constant keys, ``others`` those under the first on other inputs, by what these are. ``unseen`` is what numbers do not show
     of each of the ``programs``, ``located`` their texts with locations. ``layouts`` say how the training state lies on the mesh,
     ``layouts_after`` how after a step, ``losses`` are those of the steps, ``state`` its arrays after the last,
     where the case keeps them. ``control`` lists how this side differs from itself.
@@ -108,7 +112,7 @@ class SideResult:
     repeated_draws: int = 0
     first: Numbers = Numbers()
     second: Numbers = Numbers()
-    large: Numbers = Numbers()
+    others: dict[str, Numbers] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     programs: dict[str, str] = field(default_factory=dict)
     located: dict[str, str] = field(default_factory=dict)
@@ -180,7 +184,8 @@ def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
         decoded[name] = _decode_arrays(data[name], raw)
     for name in ("layouts", "layouts_after"):
         decoded[name] = {path: _decode_layout(one) for path, one in data[name].items()}
-    decoded |= {**_decode_run(data, raw), "large": _decode_numbers(data["large"], raw)}
+    others = {how: _decode_numbers(one, raw) for how, one in data["others"].items()}
+    decoded |= {**_decode_run(data, raw), "others": others}
     decoded["modes"] = tuple(
         ModeRun(_decode_mode(one["mode"]), one["missing"], **_decode_run(one, raw), **_texts(one))
         for one in data["modes"]

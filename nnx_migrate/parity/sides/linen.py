@@ -156,7 +156,7 @@ def _evaluate(
         submodules=outputs,
         first=measured.first,
         second=measured.second,
-        large=measured.large,
+        others=measured.others,
         programs={**measured.programs, **trained.programs},
         located={**measured.located, **trained.located},
         unseen={**measured.unseen, **trained.unseen},

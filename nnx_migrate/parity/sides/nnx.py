@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from nnx_migrate.parity.case import (
     BadCase,
     ParityCase,
     arguments_of,
+    in_mode,
     initial_call,
     mesh_of,
     place,
@@ -31,10 +33,11 @@ from nnx_migrate.parity.evaluation.measure import (
     Apply,
     Measured,
     Variables,
+    keys_of,
     measure,
 )
 from nnx_migrate.parity.evaluation.mode_runs import measure_mode, nnx_modes
-from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, SubmoduleOutput
+from nnx_migrate.parity.evaluation.results import ModeRun, Numbers, SideResult, SubmoduleOutput
 from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error
 from nnx_migrate.parity.evaluation.sowing import noted_sowing
 from nnx_migrate.parity.sides import bisect, lazy
@@ -150,6 +153,7 @@ def _evaluate(
         begin = functools.partial(begin_nnx, case, module, names, variables, arguments, mesh)
         with _stray_linen(stray, bridged):
             trained = train(case, begin, arrays, mesh)
+    with_redrawn = functools.partial(_with_redrawn, module, names, variables, arrays)
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         recorded = bisect.recorded_lazy if lazy.is_lazy(module) else bisect.recorded_nnx
@@ -170,9 +174,9 @@ def _evaluate(
         repeated=repetitions(real_values, init_values),
         draws=len(keys),
         repeated_draws=len(keys) - len(set(keys)),
-        first=measured.first,
+        first=with_redrawn(case, measured.first),
         second=measured.second,
-        large=measured.large,
+        others=measured.others,
         written=tuple(sorted(written)),
         programs={**measured.programs, **trained.programs},
         located={**measured.located, **trained.located},
@@ -186,8 +190,34 @@ def _evaluate(
         submodules=outputs,
         untraced="" if case.compiled else OPERATIONS,
         sown=tuple(sorted(thrown)),
-        modes=modes,
+        modes=tuple(
+            dataclasses.replace(one, first=with_redrawn(in_mode(case, one.mode), one.first))
+            for one in modes
+        ),
     )
+
+
+def _with_redrawn(
+    module: nnx.Module,
+    names: LinenNames,
+    variables: Variables,
+    arrays: list[Any],
+    case: ParityCase,
+    run: Numbers,
+) -> Numbers:
+    """What a run gave, and how many of its keys one more call of the same model draws again."""
+    if not run.keys:
+        return run
+    graphdef, state = nnx.split(module)
+
+    def twice(variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
+        call = copy if case.method is None else getattr(copy, case.method)
+        return [bare(call(*args, **kwargs)) for _ in range(2)], {}
+
+    keys = keys_of(case, twice, arguments_of(case), (variables, arrays), run.drawn)
+    assert keys is not None  # the first call's were counted
+    return dataclasses.replace(run, redrawn=2 * run.keys - keys)
 
 
 def _builder(
