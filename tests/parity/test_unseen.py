@@ -272,3 +272,33 @@ def test_policies_of_one_function_are_told_apart_by_what_they_close_over():
 
     ours, theirs = (collected(lambda x, name=name: remat(x, policy([name]))) for name in "ab")
     assert ours[0].what != theirs[0].what
+
+
+UNITS = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "tensor"))
+
+
+def over_units(*axes):
+    sharding = NamedSharding(UNITS, PartitionSpec(*axes))
+    return lambda x: jax.lax.with_sharding_constraint(x, sharding) + 1
+
+
+@pytest.mark.parametrize("axes", [("data",), ("tensor", "data"), ("data", None)])
+def test_other_mesh_axes_of_size_1_are_other_logical_names(axes):
+    result = judged(over_units("data", "tensor"), over_units(*axes))
+    assert (result.verdict, failed(result)) == ("different", {"program"})
+    line = "constraint P() on float32[2,4] with P(data, tensor) of size 1 lost: (test_unseen.py:"
+    assert details(result)[0].startswith(line)
+    assert not any(one.startswith("constraints: ") for one in result.not_checked)
+
+
+def test_mesh_axes_of_size_1_that_nnx_leaves_out_are_said():
+    result = judged(over_units("data", "tensor"), over_units())
+    assert not failed(result)
+    line = "constraints: over mesh axes of size 1, which NNX leaves out: data, tensor"
+    assert line in result.not_checked
+
+
+def test_the_same_mesh_axes_of_size_1_are_no_difference():
+    result = judged(over_units("data", "tensor"), over_units("data", "tensor"))
+    assert not failed(result)
+    assert not any(one.startswith("constraints: ") for one in result.not_checked)

@@ -68,6 +68,10 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         f"{check.name}: {check.details[0]}" for check in checks if check.status == "not_run"
     ]
     not_checked += [*left_out, *not_exercised(case, linen, nnx)]
+    if found.units:
+        not_checked.append(
+            f"constraints: over mesh axes of size 1, which NNX leaves out: {', '.join(found.units)}"
+        )
     if nnx.bridged:
         not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridged)}")
     statuses = {check.name: check.status for check in checks}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.parity.checks.apart import first_apart
 from nnx_migrate.parity.checks.base import checked
 from nnx_migrate.parity.evaluation.results import SideResult
+from nnx_migrate.parity.evaluation.shardings import show
 from nnx_migrate.parity.evaluation.unseen import Unseen
 from nnx_migrate.parity.programs import canonical, graphs
 from nnx_migrate.parity.programs.equivalences import WITHOUT_MARKS, WITHOUT_PRECISIONS
@@ -29,13 +30,15 @@ _ELSEWHERE = (
 class Programs:
     """How far the programs agree: ``same`` text, the rules needed, or where they part.
 
-    ``unseen`` are the differences of those that part which no number can show.
+    ``unseen`` are the differences of those that part which no number can show. ``units`` are the mesh
+    axes of size 1 that Linen's constraints name where NNX's name none.
     """
 
     same: bool
     rules: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
 
 
 def agreement(linen: SideResult, nnx: SideResult) -> Programs:
@@ -43,6 +46,7 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
     rules: list[str] = []
     parts: list[str] = []
     unseen: list[str] = []
+    units: list[str] = []
     for name in sorted(linen.programs.keys() & nnx.programs.keys()):
         ours, theirs = linen.programs[name], nnx.programs[name]
         if ours == theirs:
@@ -57,8 +61,12 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
             unseen += [] if name == INIT else _unseen(name, linen, nnx)
         else:
             rules += [rule for rule in needed if rule not in rules]
+        if name != INIT:
+            sides = linen.unseen.get(name, ()), nnx.unseen.get(name, ())
+            unseen += _of_units(*sides)
+            units += _left_out(*sides)
     unseen = list(dict.fromkeys(unseen))
-    return Programs(not rules and not parts, tuple(rules), tuple(parts), tuple(unseen))
+    return Programs(not rules and not parts, tuple(rules), tuple(parts), tuple(unseen), tuple(dict.fromkeys(units)))
 
 
 def _where(name: str, linen: SideResult, nnx: SideResult) -> str:
@@ -81,16 +89,51 @@ def _unseen(name: str, linen: SideResult, nnx: SideResult) -> list[str]:
     return found
 
 
-def _alone(ours: Sequence[Unseen], theirs: Sequence[Unseen], word: str) -> Iterator[str]:
+def _of_units(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]:
+    """Yield what differs only in mesh axes of size 1, among what is there on both sides.
+
+    NNX may leave them all out, as ``nnx_migrate.sharding`` does; one that names others than Linen was
+    given other logical names.
+    """
+    mine, others = ([one for one in side if one.units] for side in (ours, theirs))
+    known = Counter(map(_key, ours))
+    more = Counter(map(_whole, others)) - Counter(map(_whole, mine))
+    keys = {_key(one) for one in others if _whole(one) in more and _key(one) in known}
+    yield from _alone([one for one in mine if _key(one) in keys], others, "lost", _whole)
+    yield from _alone([one for one in others if _key(one) in keys], mine, "only in NNX", _whole)
+
+
+def _left_out(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]:
+    """The mesh axes of size 1 that Linen names where NNX names none."""
+    mine, others = (Counter(_key(one) for one in side if not one.units) for side in (ours, theirs))
+    bare = others - mine
+    named = (one.units for one in ours if _key(one) in bare)
+    return (axis for units in named for axes in units for axis in axes)
+
+
+def _key(one: Unseen) -> str:
+    return f"{one.kind} {one.what}"
+
+
+def _whole(one: Unseen) -> str:
+    return f"{_key(one)} with {show(one.units)} of size 1" if one.units else _key(one)
+
+
+def _alone(
+    ours: Sequence[Unseen],
+    theirs: Sequence[Unseen],
+    word: str,
+    key: Callable[[Unseen], str] = _key,
+) -> Iterator[str]:
     """Yield one line per kind of operation that the first side has more often."""
-    mine, others = (Counter((one.kind, one.what) for one in side) for side in (ours, theirs))
-    for (kind, what), count in (mine - others).items():
+    mine, others = (Counter(map(key, side)) for side in (ours, theirs))
+    for what, count in (mine - others).items():
         places = _places(
-            [one for one in ours if (one.kind, one.what) == (kind, what)],
-            [one for one in theirs if (one.kind, one.what) == (kind, what)],
+            [one for one in ours if key(one) == what],
+            [one for one in theirs if key(one) == what],
             count,
         )
-        yield f"{kind} {what} {word}{places}"
+        yield f"{what} {word}{places}"
 
 
 def _moved(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> str:

@@ -69,6 +69,15 @@ def layout_on(sharding: Any) -> Layout:
     )
 
 
+def units_of(sharding: Any) -> Layout:
+    """The mesh axes of size 1 that a sharding names: it would split more on a mesh that uses them."""
+    if not isinstance(sharding, NamedSharding):
+        return ()
+    sizes = sharding.mesh.shape
+    entries = [_axes(entry) for entry in sharding.spec]
+    return layout_of(tuple(axis for axis in axes if sizes.get(axis) == 1) for axes in entries)
+
+
 def placed(array: Any, sharding: Layout) -> Layout:
     """Where an array is; one that is abstract and that nobody has placed is where it is wanted."""
     return sharding if array.sharding is None else layout_on(array.sharding)

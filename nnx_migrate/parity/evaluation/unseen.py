@@ -21,7 +21,7 @@ import jax
 import optax
 from jax.extend.core import jaxprs_in_params
 
-from nnx_migrate.parity.evaluation.shardings import layout_on, show
+from nnx_migrate.parity.evaluation.shardings import Layout, layout_on, show, units_of
 from nnx_migrate.parity.programs import canonical
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -53,13 +53,15 @@ class Unseen:
     """One such operation: its ``kind``, ``what`` it says, and where it comes from.
 
     ``module`` is the path of the Linen module, "" where none is known; ``lines`` are the innermost
-    lines of the model's code, as ``file.py:12 in f`` with their text.
+    lines of the model's code, as ``file.py:12 in f`` with their text. ``units`` are the mesh axes of size
+    1 that it names, by dimension: they split nothing, and ``what`` leaves them out.
     """
 
     kind: str
     what: str
     module: str
     lines: tuple[tuple[str, str], ...]
+    units: Layout = ()
 
     @property
     def place(self) -> str:
@@ -104,7 +106,8 @@ def _walk(jaxpr: Any, module: str) -> Iterator[Unseen]:
     for equation in jaxpr.eqns:
         inner = joined(module, str(equation.source_info.name_stack))
         for kind, what in _said(equation):
-            yield Unseen(kind, what, inner, _lines(equation.source_info.traceback))
+            lines = _lines(equation.source_info.traceback)
+            yield Unseen(kind, what, inner, lines, units_of(_sharding(equation)))
         for nested in jaxprs_in_params(equation.params):
             yield from _walk(nested, inner)
 
@@ -113,8 +116,8 @@ def _said(equation: Any) -> Iterator[tuple[str, str]]:
     name, params = equation.primitive.name, equation.params
     types = ", ".join(variable.aval.str_short() for variable in equation.outvars)
     if name in ("sharding_constraint", "reshard"):
-        sharding = params["sharding" if name == "sharding_constraint" else "dst_sharding"]
-        yield ("constraint" if name == "sharding_constraint" else "reshard"), _on(sharding, types)
+        kind = "constraint" if name == "sharding_constraint" else name
+        yield kind, _on(_sharding(equation), types)
     elif name in ("remat2", "checkpoint"):
         kept = params["policy"]
         policy = "none" if kept is None else _named(kept)
@@ -135,6 +138,11 @@ def _said(equation: Any) -> Iterator[tuple[str, str]]:
         yield from _product(equation)
     if any(params.get("donated_invars", ())):
         yield "donation", f"of {sum(params['donated_invars'])} arguments"
+
+
+def _sharding(equation: Any) -> Any:
+    """The sharding that an operation asks for; None where it asks for none."""
+    return equation.params.get("sharding", equation.params.get("dst_sharding"))
 
 
 def _product(equation: Any) -> Iterator[tuple[str, str]]:
