@@ -9,6 +9,7 @@ from nnx_migrate.parity.checks.modes import pairs
 from nnx_migrate.parity.evaluation.measure import FORWARD, INPUT_GRADIENTS
 from nnx_migrate.parity.evaluation.mode_runs import ARGUMENT, FIELD
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
+from nnx_migrate.parity.training.steps import SPECS
 
 _SHOWN = 3
 
@@ -25,6 +26,9 @@ def not_exercised(case: ParityCase, linen: SideResult, nnx: SideResult) -> Itera
             yield from _collection(name, case, linen, nnx, runs)
     yield from _thrown_away(case, linen, nnx)
     yield from _streams(case, linen, nnx, runs)
+    if linen.names and SPECS in linen.skipped:
+        reason = linen.skipped[SPECS]
+        yield f"specs: {reason}: only names of axes are compared, no shardings and no constraints"
     for where, errors in (("", linen.errors), *_errors_of_modes(linen)):
         if INPUT_GRADIENTS in errors:
             error = errors[INPUT_GRADIENTS]

@@ -66,7 +66,13 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
             unseen += _of_units(*sides)
             units += _left_out(*sides)
     unseen = list(dict.fromkeys(unseen))
-    return Programs(not rules and not parts, tuple(rules), tuple(parts), tuple(unseen), tuple(dict.fromkeys(units)))
+    return Programs(
+        not rules and not parts,
+        tuple(rules),
+        tuple(parts),
+        tuple(unseen),
+        tuple(dict.fromkeys(units)),
+    )
 
 
 def _where(name: str, linen: SideResult, nnx: SideResult) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.parity.checks.base import blocked_check, by_path, checked, one_sided
@@ -11,10 +12,15 @@ from nnx_migrate.parity.report import Check
 
 
 def specs(linen: SideResult, nnx: SideResult) -> Check:
-    """Compare how the training state is laid out before the first step."""
+    """Compare how the training state is laid out before the first step.
+
+    Without a mesh or rules, only what axes are named: what Linen names has to be named alike.
+    """
     blocked = blocked_check("specs", linen, nnx) or _unannotated(
         "specs", linen.layouts, nnx.layouts
     )
+    if blocked is not None and blocked.status == "not_run" and linen.names:
+        return _of_names(blocked, linen, nnx)
     if blocked is not None:
         return blocked
     ours, theirs = linen.layouts, nnx.layouts
@@ -25,6 +31,18 @@ def specs(linen: SideResult, nnx: SideResult) -> Check:
         notes.append(f"in specs, but of size 1 on this mesh: {', '.join(units)}")
     failures = _differing(ours, theirs)
     return checked("specs", len(ours.keys() & theirs.keys()), failures, notes)
+
+
+def _of_names(blocked: Check, linen: SideResult, nnx: SideResult) -> Check:
+    """Compare the names of axes alone."""
+    failures = [
+        f"{path}: names: Linen {_text(names)}, NNX {_text(nnx.names.get(path))}"
+        for path, names in linen.names.items()
+        if path in nnx.shapes and nnx.names.get(path) != names
+    ]
+    found = checked("specs", len(linen.names.keys() & nnx.names.keys()), failures)
+    notes = (f"only the names of axes: {line}" for line in blocked.details)
+    return dataclasses.replace(found, details=(*found.details, *notes))
 
 
 def specs_after_step(linen: SideResult, nnx: SideResult) -> Check:
@@ -101,6 +119,8 @@ def _bare(layouts: Mapping[str, ArrayLayout]) -> tuple[str, ...]:
 
 
 def _names(layout: ArrayLayout) -> str:
-    if layout.names is None:
-        return "no names"
-    return f"({', '.join(name or '-' for name in layout.names)})"
+    return _text(layout.names)
+
+
+def _text(names: tuple[str | None, ...] | None) -> str:
+    return "no names" if names is None else f"({', '.join(name or '-' for name in names)})"

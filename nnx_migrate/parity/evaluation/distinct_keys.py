@@ -17,6 +17,7 @@ import numpy as np
 from nnx_migrate.parity.evaluation.constant_key import replaced_keys
 from nnx_migrate.parity.programs.compiler_options import QUICKLY
 
+_OPTIONS: dict[str, Any] = {**QUICKLY}
 _BASE = jax.extend.random.threefry_prng_impl
 
 
@@ -35,7 +36,7 @@ def distinct_keys(call: Callable[[Any], Any], operands: Any) -> int:
         return jax.random.wrap_key_data(data, impl=kind)
 
     with replaced_keys(observed):
-        run = jax.jit(lambda operands: call(operands)).lower(operands).compile(dict(QUICKLY))
+        run = jax.jit(lambda operands: call(operands)).lower(operands).compile(_OPTIONS)
         jax.block_until_ready(run(operands))
         jax.effects_barrier()
     return len(found)

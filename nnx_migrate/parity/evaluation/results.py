@@ -83,7 +83,7 @@ class SideResult:
 
     ``problems`` are findings that this side did not run the stack it should; ``bridged`` the
     Linen submodules behind ``ToNNX``. ``excluded`` are NNX variables that have no Linen
-    counterpart by design (RNG state); ``shared`` the submodules held in several places, which
+    counterpart by design (RNG state); ``names`` the axis names of variables that have any; ``shared`` the submodules held in several places, which
     ``nnx.state`` lists elsewhere. ``repeated`` names variables that got the same random
     initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
     construction and those that got a key already handed out. ``first`` and ``second`` are the
@@ -104,6 +104,7 @@ class SideResult:
     problems: tuple[str, ...] = ()
     bridged: tuple[str, ...] = ()
     shapes: dict[str, ShapeDtype] = field(default_factory=dict)
+    names: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     excluded: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
     init_values: Arrays = field(default_factory=dict)
@@ -176,6 +177,7 @@ def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
     decoded: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
     }
+    decoded["names"] = {path: _as_tuples(one) for path, one in data["names"].items()}
     decoded["shapes"] = {
         path: ShapeDtype(tuple(spec["shape"]), spec["dtype"])
         for path, spec in data["shapes"].items()

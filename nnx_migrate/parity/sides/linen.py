@@ -38,7 +38,7 @@ from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, Submodule
 from nnx_migrate.parity.evaluation.running import NEEDS_VALUES, OPERATIONS, describe_error
 from nnx_migrate.parity.evaluation.sowing import noted_sowing
 from nnx_migrate.parity.sides import bisect
-from nnx_migrate.parity.training.linen import begin_linen, unboxed
+from nnx_migrate.parity.training.linen import begin_linen, names_of, unboxed
 from nnx_migrate.parity.training.steps import Trained, train
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
@@ -90,9 +90,12 @@ def _evaluate(
         given = place(initial.arrays, mesh)
     init = initialiser_of(case, module, initial, given)
     treedefs: list[Any] = []
+    axis_names: dict[str, tuple[str | None, ...]] = {}
 
     def build() -> Variables:
-        leaves, treedef = named_leaves(unboxed(init()))
+        boxed = init()
+        axis_names.update(names_of(boxed))
+        leaves, treedef = named_leaves(unboxed(boxed))
         treedefs.append(treedef)
         return leaves
 
@@ -151,6 +154,7 @@ def _evaluate(
         name,
         problems=_problems(classes),
         shapes=shapes,
+        names=axis_names,
         init_values=init_values,
         repeated=repeated,
         submodules=outputs,

@@ -41,7 +41,7 @@ from nnx_migrate.parity.evaluation.results import ModeRun, Numbers, SideResult, 
 from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error
 from nnx_migrate.parity.evaluation.sowing import noted_sowing
 from nnx_migrate.parity.sides import bisect, lazy
-from nnx_migrate.parity.training.nnx import begin_nnx
+from nnx_migrate.parity.training.nnx import begin_nnx, names_of
 from nnx_migrate.parity.training.steps import Trained, train
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
@@ -168,6 +168,7 @@ def _evaluate(
         problems=(*_whole_bridge(module), *sorted(set(stray))),
         bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
         shapes=shapes,
+        names=names_of(names, nnx.state(module)),
         excluded=excluded,
         shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
         init_values=init_values,

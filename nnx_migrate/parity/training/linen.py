@@ -128,6 +128,14 @@ def _layouts(abstract: Any, wanted: Any, stored: Any, state: Mapping[str, Any]) 
     }
 
 
+def names_of(boxed: Any) -> dict[str, tuple[str | None, ...]]:
+    """The axis names of the variables that have any, by path; logical ones or a mesh's."""
+    paths = named_leaves(unboxed(boxed))[0]
+    boxes = jax.tree.leaves(boxed, is_leaf=_is_box)
+    found = {path: box for path, box in zip(paths, boxes, strict=True) if _is_box(box)}
+    return {path: logical_names(box.names) or () for path, box in found.items()}
+
+
 def _without_empty_boxes(tree: Any) -> Any:
     """An optimizer that leaves a parameter out keeps its box, with no array in it."""
     return jax.tree.map(

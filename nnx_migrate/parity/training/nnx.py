@@ -95,6 +95,21 @@ def begin_nnx(
     )
 
 
+def names_of(names: LinenNames, state: Any) -> dict[str, tuple[str | None, ...]]:
+    """The axis names of a model's variables that have any, by Linen's path."""
+    found: dict[str, tuple[str | None, ...]] = {}
+    for path, variable in nnx.to_flat_state(state):
+        prefix = names.path(path, variable)
+        notes = annotation(variable.get_metadata())
+        arrays = named_leaves(variable.get_value())[0] if prefix is not None else {}
+        for name, array in arrays.items():
+            given = notes.names_of(array.ndim)
+            one = logical_names(given.spec if isinstance(given, NamedSharding) else given)
+            if prefix is not None and one is not None:
+                found[_joined(prefix, name)] = one
+    return found
+
+
 def _named(names: LinenNames, state: Any) -> Variables:
     return {
         _joined(prefix, name): array
