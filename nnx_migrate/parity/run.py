@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 
 from nnx_migrate.parity.case import ParityCase, describe_mesh
@@ -49,11 +50,13 @@ def located(
     report: ParityReport, case: ParityCase, linen: SideResult, nnx: SideResult
 ) -> ParityReport:
     """Return the report with the first submodule that differs, or why it was not found."""
-    found = bisect.first_difference(linen.submodules, nnx.submodules, case.tolerance)
+    held = {path.partition("/")[2].rpartition("/")[0] for path in nnx.shapes}
+    find = functools.partial(bisect.first_difference, tolerance=case.tolerance, held=held)
+    found = find(linen.submodules, nnx.submodules)
     others = {run.mode.name: run for run in nnx.modes}
     for run in linen.modes:
         theirs = others.get(run.mode.name, run)
-        found = found or bisect.first_difference(run.submodules, theirs.submodules, case.tolerance)
+        found = found or find(run.submodules, theirs.submodules)
     problems = [
         f"first_difference: the {side.stack} submodules were not recorded: "
         f"{side.errors['submodules']}"

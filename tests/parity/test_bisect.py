@@ -180,3 +180,33 @@ def test_axes_of_size_one_are_no_difference(other):
 )
 def test_other_shapes_and_dtypes_are_a_difference(other):
     assert named(outputs(ONE), outputs(other)) == "layers"
+
+
+def sequence(**values):
+    return tuple(
+        SubmoduleOutput(path.replace("_", "/"), 0, {"": np.float32([value])})
+        for path, value in values.items()
+    )
+
+
+def test_a_difference_beyond_rounding_is_named_before_an_earlier_one_of_rounding():
+    ours = sequence(first=1.0, second=2.0)
+    assert named(ours, sequence(first=1.0 + 2**-22, second=2.5)) == "second"
+    assert named(ours, sequence(first=1.0 + 2**-22, second=2.0)) == "first"
+    assert named(ours, sequence(first=1.0 + 2**-10, second=2.5)) == "first"
+
+
+@pytest.mark.parametrize(
+    ("held", "path"), [({"block/norm"}, "block/norm"), ({"elsewhere/norm"}, "block"), ((), "block")]
+)
+def test_a_module_with_variables_that_nnx_never_calls_is_named(held, path):
+    ours = sequence(block_first=1.0, block_norm=2.0, elsewhere_norm=2.0, block=3.0)
+    theirs = sequence(block_first=1.0, block=4.0)
+    found = first_difference(ours, theirs, None, held)
+    assert found["path"] == path
+    assert (found["nnx"] == "not called") == (path == "block/norm")
+
+
+def test_a_module_that_nnx_does_not_call_is_no_difference_where_none_is():
+    ours = sequence(block_norm=2.0, block=3.0)
+    assert first_difference(ours, sequence(block=3.0), None, {"block/norm"}) is None

@@ -10,11 +10,12 @@ import collections
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import linen, nnx
 from flax.nnx.tracers import current_jax_trace
@@ -27,6 +28,7 @@ from nnx_migrate.parity.values import (
     Array,
     Arrays,
     is_array,
+    is_inexact,
     is_key,
     named_leaves,
     same_bits,
@@ -259,30 +261,57 @@ def _run(
     return record.outputs()
 
 
+# How many units in the last place of its largest value an output may be off by rounding: programs that
+# are not the same are fused otherwise, and their sums are rounded in another order.
+_ROUNDING = {2: 2, 4: 16, 8: 16}  # by bytes of an element
+
+
 def first_difference(
-    ours: Sequence[SubmoduleOutput], theirs: Sequence[SubmoduleOutput], tolerance: float | None
+    ours: Sequence[SubmoduleOutput],
+    theirs: Sequence[SubmoduleOutput],
+    tolerance: float | None,
+    held: Collection[str] = (),
 ) -> dict[str, Any] | None:
     """Return path and both outputs of the first submodule call, in Linen's order, that differs.
 
-    Submodules that only one side has, or calls another number of times, are passed over: the ones
-    around them show the difference. A stack may be called in each turn of its loop, or around it.
+    By more than rounding, if there is such a one. Submodules that only one side has, or calls another
+    number of times, are passed over: the ones around them show the difference. A stack may be called
+    in each turn of its loop, or around it. But a module before it that NNX never calls although it has
+    its variables (``held`` are their paths) is the one that is named.
     """
-    other = {(entry.path, entry.call): entry.outputs for entry in theirs}
-    times, others = (collections.Counter(one.path for one in side) for side in (ours, theirs))
-    for entry in ours:
-        if times[entry.path] != others[entry.path]:
+    found = _first(ours, theirs, lambda *pair: _is_close(*pair, tolerance))
+    if found is None:
+        found = _first(ours, theirs, lambda *pair: _is_equal(*pair, tolerance))
+    if found is None:
+        return None
+    place, other = found
+    entry = ours[place]
+    around = {entry.path, entry.path.rpartition("/")[0]}
+    called = {one.path for one in theirs}
+    for one in ours[:place]:
+        if one.path not in called and one.path in held and one.path.rpartition("/")[0] in around:
+            return {"path": one.path, "linen": _summary(one.outputs), "nnx": "not called"}
+    return {"path": entry.path, "linen": _summary(entry.outputs), "nnx": _summary(other)}
+
+
+def _first(
+    ours: Sequence[SubmoduleOutput],
+    theirs: Sequence[SubmoduleOutput],
+    agree: Callable[[Array, Array], bool],
+) -> tuple[int, Arrays] | None:
+    """The place in ``ours`` of the first call that does not agree, and the outputs of the other side."""
+    others = {(entry.path, entry.call): entry.outputs for entry in theirs}
+    times, again = (collections.Counter(one.path for one in side) for side in (ours, theirs))
+    for place, entry in enumerate(ours):
+        outputs = others.get((entry.path, entry.call))
+        if times[entry.path] != again[entry.path] or outputs is None:
             continue
-        outputs = other.get((entry.path, entry.call))
-        if outputs is not None and not _agree(entry.outputs, outputs, tolerance):
-            return {
-                "path": entry.path,
-                "linen": _summary(entry.outputs),
-                "nnx": _summary(outputs),
-            }
+        if not _agree(entry.outputs, outputs, agree):
+            return place, outputs
     return None
 
 
-def _agree(ours: Arrays, theirs: Arrays, tolerance: float | None) -> bool:
+def _agree(ours: Arrays, theirs: Arrays, agree: Callable[[Array, Array], bool]) -> bool:
     """Whether the values agree, whatever the structure around them.
 
     Around a loop a call has an axis that it lacks inside (of size 1 after one turn), and a layer
@@ -291,10 +320,20 @@ def _agree(ours: Arrays, theirs: Arrays, tolerance: float | None) -> bool:
     if len(ours) != len(theirs):
         return False
     pairs = zip(map(np.squeeze, ours.values()), map(np.squeeze, theirs.values()), strict=True)
-    return all(
-        same_bits(one, other) or (tolerance is not None and within(one, other, tolerance))
-        for one, other in pairs
-    )
+    return all(agree(one, other) for one, other in pairs)
+
+
+def _is_equal(one: Array, other: Array, tolerance: float | None) -> bool:
+    return same_bits(one, other) or (tolerance is not None and within(one, other, tolerance))
+
+
+def _is_close(one: Array, other: Array, tolerance: float | None) -> bool:
+    """Whether two outputs agree but for rounding."""
+    if not is_inexact(one.dtype):
+        return _is_equal(one, other, tolerance)
+    finest = jnp.finfo(one.dtype)
+    rounding = float(finest.eps) * _ROUNDING.get(finest.bits // 8, 0)
+    return _is_equal(one, other, max(tolerance or 0.0, rounding))
 
 
 def _summary(outputs: Arrays) -> str:
