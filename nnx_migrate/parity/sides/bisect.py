@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax import linen, nnx
 from flax.nnx.tracers import current_jax_trace
@@ -261,9 +260,9 @@ def _run(
     return record.outputs()
 
 
-# How many units in the last place of its largest value an output may be off by rounding: programs that
-# are not the same are fused otherwise, and their sums are rounded in another order.
-_ROUNDING = {2: 2, 4: 16, 8: 16}  # by bytes of an element
+# How much of its largest value an output may be off by rounding, by bytes of a real element: programs
+# that are not the same are fused otherwise, and their sums are rounded in another order.
+_ROUNDING = {2: 2.0**-6, 4: 2.0**-19, 8: 2.0**-48}
 
 
 def first_difference(
@@ -279,9 +278,9 @@ def first_difference(
     in each turn of its loop, or around it. But a module before it that NNX never calls although it has
     its variables (``held`` are their paths) is the one that is named.
     """
-    found = _first(ours, theirs, lambda *pair: _is_close(*pair, tolerance))
+    found = _first(ours, theirs, functools.partial(_is_close, tolerance=tolerance))
     if found is None:
-        found = _first(ours, theirs, lambda *pair: _is_equal(*pair, tolerance))
+        found = _first(ours, theirs, functools.partial(_is_equal, tolerance=tolerance))
     if found is None:
         return None
     place, other = found
@@ -331,8 +330,7 @@ def _is_close(one: Array, other: Array, tolerance: float | None) -> bool:
     """Whether two outputs agree but for rounding."""
     if not is_inexact(one.dtype):
         return _is_equal(one, other, tolerance)
-    finest = jnp.finfo(one.dtype)
-    rounding = float(finest.eps) * _ROUNDING.get(finest.bits // 8, 0)
+    rounding = _ROUNDING.get(np.real(one).dtype.itemsize, 0.0)
     return _is_equal(one, other, max(tolerance or 0.0, rounding))
 
 
