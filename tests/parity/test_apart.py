@@ -106,3 +106,36 @@ def test_an_operation_that_only_the_other_has_is_told_where_it_stands():
     found = first_apart(text(plain), text(bounded))
     assert found.startswith("from net/head (test_apart.py:")
     assert " from net/into (test_apart.py:" in found.partition(", NNX ")[2]
+
+
+def stack(*, turned: bool = True, bounded: bool = False) -> Callable[[Any], Any]:
+    """The gradient of a loop over stacked weights, which keeps what the way back needs."""
+
+    def run(x: Any) -> Any:
+        def body(x: Any, weight: Any) -> tuple[Any, None]:
+            with jax.named_scope("layers"):
+                with jax.named_scope("into"):
+                    x = x * weight
+                with jax.named_scope("turn"):
+                    x = jnp.sin(x) if turned else x
+                with jax.named_scope("out"):
+                    x = jnp.tanh(x)
+                return (jnp.where(x > 9, 0, x) if bounded else x), None
+
+        with jax.named_scope("net"):
+            return jnp.sum(jax.lax.scan(body, x, jnp.arange(6.0).reshape(2, 3))[0])
+
+    return jax.grad(run)
+
+
+def test_in_a_loop_that_keeps_something_else_the_operation_is_told_not_the_loop():
+    found = first_apart(text(stack()), text(stack(turned=False)))
+    assert found.startswith("from net/layers/turn (test_apart.py:")
+
+
+def test_what_only_the_body_of_the_other_loop_has_is_told_before_the_loop():
+    found = first_apart(text(stack()), text(stack(bounded=True)))
+    assert found.startswith("from layers (test_apart.py:")
+    loop = "stablehlo.while to tensor<2x3xf32>, tensor<i32>, tensor<3xf32> and 3 more"
+    assert " on: only NNX has " in found
+    assert found.endswith(f" on: Linen has {loop}")

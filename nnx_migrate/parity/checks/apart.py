@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from jax.interpreters import mlir
 from nnx_migrate.parity.evaluation.unseen import is_model, joined
 from nnx_migrate.parity.programs.equivalences import RULES, STRUCTURAL
 from nnx_migrate.parity.programs.graphs import Reader, Scope, parse
-from nnx_migrate.parity.programs.terms import Terms
+from nnx_migrate.parity.programs.terms import TensorType, Term, Terms
 from nnx_migrate.parity.programs.unit_mesh_axes import without_unit_axes
 
 # What jax adds to the name stack of an operation: loops, calls and branches.
@@ -21,6 +22,8 @@ _ADDED = re.compile(
     r"|custom_[jv][vj]p_call|branch_\d+_fun|eval_jaxpr"
 )
 _STACK = re.compile(r'loc\("((?:[^"\\]|\\.)*)"')
+_LOOP, _ZEROS = "stablehlo.while", ("0", "0.000000e+00")
+_SHOWN = 3  # results of one operation
 _FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+\.py)":(\d+)')
 
 
@@ -51,14 +54,15 @@ def first_apart(left: str, right: str) -> str:
     told = f"from {_place(ours.locations)} on: Linen has {ours.what}"
     if theirs is None or _key(theirs) == _key(ours):
         return told
+    if ours.what.startswith(_LOOP) and not theirs.follows:  # all of its body is in NNX's
+        return f"from {_place(theirs.locations)} on: only NNX has {theirs.what}; {told}"
     return f"{told}, NNX {theirs.what} from {_place(theirs.locations)} on"
 
 
 def _first(alone: Iterable[_Alone], used: set[int]) -> _Alone | None:
-    """The first operation of which the place is known and a value is used."""
-    return next(
-        (one for one in alone if _place(one.locations) and not used.isdisjoint(one.values)), None
-    )
+    """The first operation of which the place is known and a value is used; what follows it last."""
+    found = [one for one in alone if _place(one.locations) and not used.isdisjoint(one.values)]
+    return min(found, key=lambda one: one.follows, default=None)
 
 
 def _key(one: _Alone) -> tuple[str, str]:
@@ -70,12 +74,14 @@ def _key(one: _Alone) -> tuple[str, str]:
 class _Alone:
     """An operation that the other program lacks: ``values`` are its own, or those of the loop around it.
 
-    ``locations`` are those of the calls around it, then its own.
+    ``locations`` are those of the calls around it, then its own. It ``follows`` from others where it is
+    what jax adds to a loop, or the empty buffer of what a loop keeps: those differ with the body.
     """
 
     locations: tuple[str, ...]
     what: str
     values: list[int]
+    follows: bool
 
 
 class _Recorder(Reader):
@@ -101,12 +107,50 @@ class _Recorder(Reader):
             # A loop that is the same is so by what it carries, not by the order of that.
             del self.alone[before:]
         elif operands:
-            types = ", ".join(str(result.type) for result in operation.results)
-            self.alone.append(_Alone(here, f"{operation.name} to {types}", results))
+            follows = _is_of_loop(here[-1]) or self._is_buffer(operation, operands)
+            self.alone.append(_Alone(here, _what(operation), results, follows))
         if scope.depth == 0 and operation.name != "func.call":
             for one in self.alone[before:]:
                 one.values = results
         return results
+
+    def _carried(self, types: Sequence[TensorType], initial: tuple[int, ...]) -> list[int]:
+        """By what they start from: a loop that carries one value more has the others elsewhere."""
+        loop = (("loop", str(self._loops)),)
+        alike: Counter[Any] = Counter()
+        found = []
+        for kind, start in zip(types, initial, strict=True):
+            found.append(
+                self._terms.intern(Term("carried", loop, (start,), kind, alike[kind, start]))
+            )
+            alike[kind, start] += 1
+        return found
+
+    def _is_buffer(self, operation: Any, operands: tuple[int, ...]) -> bool:
+        """Whether an operation fills an array with zeros."""
+        of = self._terms[operands[0]]
+        is_zero = of.op == "stablehlo.constant" and of.attribute("splat") in _ZEROS
+        return bool(operation.name == "stablehlo.broadcast_in_dim") and is_zero
+
+
+def _what(operation: Any) -> str:
+    """``stablehlo.add to tensor<2x3xf32>``."""
+    types = [str(result.type) for result in operation.results]
+    rest = f" and {len(types) - _SHOWN} more" if len(types) > _SHOWN else ""
+    return f"{operation.name} to {', '.join(types[:_SHOWN])}{rest}"
+
+
+def _is_of_loop(location: str) -> bool:
+    """Whether jax adds the operation to a loop or to what is computed again.
+
+    That is the question before a turn, the parts of stacks, and the mark of what is kept, which rounds to
+    the precision that there is.
+    """
+    found = _STACK.search(location)
+    *around, name = found.group(1).split("/") if found else [""]
+    is_part = name in ("dynamic_slice", "dynamic_update_slice", "squeeze")
+    in_body = not around or around[-2:] == ["while", "body"]
+    return name == "reduce_precision" or around[-2:] == ["while", "cond"] or (is_part and in_body)
 
 
 def _place(locations: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -221,12 +221,8 @@ class Reader:
         """
         self._loops += 1
         condition, body = (region.blocks[0] for region in operation.regions)
-        carried = [
-            self._terms.intern(
-                Term("carried", (("loop", str(self._loops)),), (), self._type(value.type), index)
-            )
-            for index, value in enumerate(operation.results)
-        ]
+        types = [self._type(value.type) for value in operation.results]
+        carried = self._carried(types, initial)
         for block in (condition, body):
             scope.values.update(zip(block.arguments, carried, strict=True))
         inner = [Scope(scope.depth + 1, scope.values) for _ in (condition, body)]
@@ -236,6 +232,14 @@ class Reader:
         if inner[0].effects or inner[1].effects:
             return None
         return Loop(self._terms, carried, initial, test, steps, scope.depth + 1).results()
+
+    def _carried(self, types: Sequence[TensorType], initial: tuple[int, ...]) -> list[int]:
+        """What stands for the values that the newest loop carries, by their places."""
+        loop = (("loop", str(self._loops)),)
+        return [
+            self._terms.intern(Term("carried", loop, (), one, place))
+            for place, one in enumerate(types)
+        ]
 
     def _type(self, kind: Any) -> TensorType:
         found = self._types.get(kind)
