@@ -58,15 +58,13 @@ def text(function: Callable[[Any], Any]) -> str:
         (model(shift=1.5), "from net/layers (test_apart.py:"),
         (model(gate=4.5), "from net/layers (test_apart.py:"),
         (model(scale=2.5, gate=4.5), "from net/into (test_apart.py:"),
-        (lambda x: model()(x) + 1, ""),
+        (lambda x: model()(x) + 1, "from (test_apart.py:"),
     ],
 )
 def test_the_first_operation_without_a_counterpart_is_told(
     other: Callable[[Any], Any], place: str
 ) -> None:
-    found = first_apart(text(model()), text(other))
-    assert found.startswith(place)
-    assert bool(found) == bool(place)
+    assert first_apart(text(model()), text(other)).startswith(place)
 
 
 @pytest.mark.parametrize("other", [model(), model(dead=5.0), model(swap=True)])
@@ -139,3 +137,29 @@ def test_what_only_the_body_of_the_other_loop_has_is_told_before_the_loop():
     loop = "stablehlo.while to tensor<2x3xf32>, tensor<i32>, tensor<3xf32> and 3 more"
     assert " on: only NNX has " in found
     assert found.endswith(f" on: Linen has {loop}")
+
+
+def init(*, bias: float = 0.0, scale: float = 1.0) -> Callable[[Any], Any]:
+    def run(x: Any) -> dict[str, Any]:
+        kernels = {f"params/{name}/kernel": jnp.sin(x * scale) for name in ("a", "b", "c")}
+        return {**kernels, "params/a/bias": x + bias}
+
+    return run
+
+
+def test_results_that_differ_where_most_do_not_are_named():
+    found = first_apart(text(init()), text(init(bias=1.5)))
+    assert found.startswith("of params/a/bias, from (test_apart.py:")
+
+
+def test_results_of_which_most_differ_are_not_named():
+    assert first_apart(text(init()), text(init(scale=2.5))).startswith("from (test_apart.py:")
+
+
+def test_what_only_the_other_program_has_is_told():
+    def plain(x: Any) -> Any:
+        return x, jnp.sin(x)
+
+    found = first_apart(text(plain), text(lambda x: (x, jnp.sin(x) + 1)))
+    assert found.startswith("from (test_apart.py:")
+    assert " on: only NNX has stablehlo.broadcast_in_dim to tensor<3xf32>" in found

@@ -22,6 +22,7 @@ _ADDED = re.compile(
     r"|custom_[jv][vj]p_call|branch_\d+_fun|eval_jaxpr"
 )
 _STACK = re.compile(r'loc\("((?:[^"\\]|\\.)*)"')
+_RESULT, _PATH = re.compile(r'jax\.result_info = "([^"]*)"'), re.compile(r"\['([^']*)'\]")
 _LOOP, _ZEROS = "stablehlo.while", ("0", "0.000000e+00")
 _SHOWN = 3  # results of one operation
 _FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+\.py)":(\d+)')
@@ -31,7 +32,8 @@ def first_apart(left: str, right: str) -> str:
     """Say which operation of ``left`` is the first that ``right`` does not compute: module, line, type.
 
     And which of ``right`` that ``left`` does not, where it is another: an operation that is only there
-    shows in ``left`` by what uses its result. Both are StableHLO modules with locations; "" where
+    shows in ``left`` by what uses its result. Before that, the results that are not the same where
+    most are (``of params/head/kernel, ``). Both are StableHLO modules with locations; "" where
     nothing is told. Values are compared as terms, after all rules, so that what is only written
     otherwise does not count.
     """
@@ -42,15 +44,42 @@ def first_apart(left: str, right: str) -> str:
         terms = Terms(dict(RULES))
         modules = [parse(without_unit_axes(one)) for one in (left, right)]
         known: set[int] = set()
-        found = []
+        found, returned = [], []
         for module in (modules[1], *modules):
             reader = _Recorder(terms, rules, module, known)
             *_, results, effects = reader.program()
             known = reader.made
             found.append(_first(reader.alone, set(terms.reachable((*results, *effects)))))
-    _, ours, theirs = found
-    if ours is None:
+            returned.append(results)
+    which = _results_apart(_result_names(left), *returned[1:])
+    return ", ".join(part for part in (which, _told(*found[1:])) if part)
+
+
+def _results_apart(names: Sequence[str], ours: Sequence[int], theirs: Sequence[int]) -> str:
+    """Name the results that differ, where they are the lesser part."""
+    if not len(names) == len(ours) == len(theirs):
         return ""
+    apart = [
+        name for name, one, other in zip(names, ours, theirs, strict=True) if one != other and name
+    ]
+    if 2 * len(apart) >= len(names) or not apart:
+        return ""
+    rest = f" and {len(apart) - _SHOWN} more" if len(apart) > _SHOWN else ""
+    return f"of {', '.join(apart[:_SHOWN])}{rest}"
+
+
+def _result_names(text: str) -> list[str]:
+    """What jax notes of every result of a program: the path in what it returns."""
+    main = next((line for line in text.splitlines() if " @main(" in line), "")
+    _, _, results = main.partition(" -> ")
+    paths = (_PATH.findall(one) for one in _RESULT.findall(results))
+    return [path[-1] if path else "" for path in paths]
+
+
+def _told(ours: _Alone | None, theirs: _Alone | None) -> str:
+    if ours is None:
+        alone = theirs if theirs is not None and not theirs.follows else None
+        return f"from {_place(alone.locations)} on: only NNX has {alone.what}" if alone else ""
     told = f"from {_place(ours.locations)} on: Linen has {ours.what}"
     if theirs is None or _key(theirs) == _key(ours):
         return told
