@@ -174,8 +174,12 @@ def _sums_from_zero(terms: Terms, term: Term) -> bool:
     if region.op != "region" or len(region.operands) != 1 or start.op != _CONSTANT:
         return False
     inside = terms[region.operands[0]]
+    # Those of the region itself: it may use values of what is around it, too.
+    own = ("depth", region.attribute("depth"))
     arguments = sorted(
-        terms[number].index for number in inside.operands if terms[number].op == "argument"
+        terms[number].index
+        for number in inside.operands
+        if terms[number].op == "argument" and own in terms[number].attributes
     )
     zero = (start.attribute("splat") or "") in ("0.000000e+00", "0")
     return inside.op == "stablehlo.add" and arguments == [0, 1] and zero

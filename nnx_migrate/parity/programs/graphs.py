@@ -207,7 +207,7 @@ class Reader:
                     Term("argument", level(inner.depth), (), self._type(argument.type), index)
                 )
             results = self._block(block, inner)
-        attributes = (("arguments", ",".join(types)),)
+        attributes = (("arguments", ",".join(types)), *level(inner.depth))
         return self._terms.intern(
             Term("region", attributes, (*results, *inner.effects), NOTHING, len(inner.effects))
         )
