@@ -33,6 +33,21 @@ def json_values(*words: str) -> st.SearchStrategy[object]:
     )
 
 
+def mutations(*contents: bytes) -> st.SearchStrategy[bytes]:
+    """Files of which one piece is cut out, doubled, or replaced by other bytes."""
+
+    @st.composite
+    def mutated(draw: st.DrawFn) -> bytes:
+        content = draw(st.sampled_from(contents))
+        ends = st.integers(0, len(content))
+        start, end = sorted((draw(ends), draw(ends)))
+        piece = content[start:end]
+        new = draw(st.sampled_from((b"", piece * 2, piece[::-1])) | st.binary(max_size=8))
+        return content[:start] + new + content[end:]
+
+    return mutated()
+
+
 def refusal(read: Callable[[], object], error: type[Exception]) -> str:
     """Why a reader refuses its input, with its own error; nothing when it can use it."""
     try:

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
 from nnx_migrate.cli import main
 from nnx_migrate.digests import digest
 from nnx_migrate.model import JOURNAL_FOLDER
 from nnx_migrate.rewrite.journal import journal_file, original_file
+from tests.hostile import FEW, mutations
 
 MODEL = """\
 import flax.linen as nn
@@ -296,3 +298,14 @@ def test_undo_with_a_journal_that_one_may_not_use_restores_nothing(
     assert f"{root / JOURNAL_FOLDER}" in done.stderr
     assert line in done.stderr
     assert contents(root) == after
+
+
+@FEW
+@given(content=mutations(MODEL.encode()))
+def test_any_change_of_a_source_is_rewritten_or_refused_without_a_fault_of_ours(
+    root: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "model.py").write_bytes(content)
+    assert main(["rewrite", str(root), "--check", "--no-cache"]) in (0, 1, 2)
+    said = capsys.readouterr()
+    assert "please report" not in said.out + said.err

@@ -46,5 +46,5 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"nnx-migrate: error: {message}\n")
+    sys.stderr.write(f"nnx-migrate: error: {' '.join(message.split())}\n")
     return 2

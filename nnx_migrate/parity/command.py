@@ -19,7 +19,7 @@ from nnx_migrate.parity.comparison import (
 from nnx_migrate.parity.files.case_file import CaseError
 from nnx_migrate.parity.files.run import FileOptions
 from nnx_migrate.parity.models.options import ModelOptions, model_options
-from nnx_migrate.parity.outcome import CommandOutcome
+from nnx_migrate.parity.outcome import CommandOutcome, refused
 from nnx_migrate.parity.recorded.modules import (
     RecordedOptions,
     as_json,
@@ -89,7 +89,7 @@ def _attempt(work: Callable[[], CommandOutcome]) -> CommandOutcome:
     try:
         return work()
     except (BadWord, CaseError) as error:
-        return CommandOutcome(2, (f"parity: {error}",))
+        return refused(f"parity: {error}")
 
 
 def _ready(given: Mapping[str, str]) -> CommandOutcome:

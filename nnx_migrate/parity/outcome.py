@@ -11,3 +11,13 @@ class CommandOutcome:
 
     exit_code: int
     lines: tuple[str, ...]
+
+
+def refused(line: str) -> CommandOutcome:
+    """The outcome of input that cannot be used."""
+    return CommandOutcome(2, (printable(line),))
+
+
+def printable(line: str) -> str:
+    """One line, whatever characters the names in it have."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnx_migrate.parity.models.options import model_options
-from nnx_migrate.parity.outcome import CommandOutcome
+from nnx_migrate.parity.outcome import CommandOutcome, refused
 from nnx_migrate.parity.words import BadWord, read, require_known
 
 # Words of ``parity`` that say how to run, which nothing is here.
@@ -29,7 +29,7 @@ def run(words: Sequence[str]) -> CommandOutcome:
     try:
         return CommandOutcome(0, tuple(_lines(words)))
     except BadWord as error:
-        return CommandOutcome(2, (f"shardings: {error}",))
+        return refused(f"shardings: {error}")
 
 
 def _lines(words: Sequence[str]) -> list[str]:

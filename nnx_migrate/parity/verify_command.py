@@ -15,7 +15,7 @@ from nnx_migrate.parity.certificate.preparing import prepare
 from nnx_migrate.parity.certificate.reading import CertificateError, load
 from nnx_migrate.parity.certificate.sources import changes
 from nnx_migrate.parity.files.case_file import CaseError
-from nnx_migrate.parity.outcome import CommandOutcome
+from nnx_migrate.parity.outcome import CommandOutcome, printable
 from nnx_migrate.parity.words import BadWord, read
 
 _SHOWN = 10
@@ -96,9 +96,4 @@ def _first(lines: Sequence[str]) -> list[str]:
 
 
 def _outcome(exit_code: int, lines: Sequence[str]) -> CommandOutcome:
-    return CommandOutcome(exit_code, tuple(map(_printable, lines)))
-
-
-def _printable(line: str) -> str:
-    """One line, whatever characters the names in it have."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return CommandOutcome(exit_code, tuple(map(printable, lines)))

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from nnx_migrate.evidence import store
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError, create
 from nnx_migrate.evidence.seen import Call, ClassKey, Instance, Place, SourceFile, Trace
-from tests.hostile import BYTES, DEEP, FEW, json_values, refusal
+from tests.hostile import BYTES, DEEP, FEW, json_values, mutations, refusal
 
 FILE = SourceFile("aa" * 32, "models", "models.py")
 KEY = ClassKey(FILE.hash, "models", "Net")
@@ -187,3 +188,16 @@ def test_any_json_is_read_or_refused_with_one_line(tmp_path: Path, value: object
         store.add(path, [FILE], [instance(8, 6)])
     for column in COLUMNS:
         assert "\n" not in reason(path, column, json.dumps(value))
+
+
+@FEW
+@given(data=st.data())
+def test_any_change_of_bytes_is_read_or_refused_with_one_line(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    path, damaged = tmp_path / "sizes.db", tmp_path / "damaged.db"
+    if not path.exists():
+        create(path)
+        store.add(path, [FILE], [instance(8, 6)])
+    damaged.write_bytes(data.draw(mutations(path.read_bytes())))
+    assert "\n" not in refusal(lambda: load(damaged), EvidenceError)

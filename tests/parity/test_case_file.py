@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nnx_migrate.parity.files.case_file import CaseError, call_arguments, load_case, told
+from tests.hostile import BYTES, FEW, mutations, refusal
 
 GOOD = "def linen(): pass\ndef inputs(): pass\n"
 
@@ -98,3 +101,35 @@ def test_a_long_message_is_cut_and_put_on_one_line() -> None:
         raise ValueError("a\nb " + "x" * 1000)
     assert str(caught.value).startswith("linen() raised ValueError: a b xxx")
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("case", BYTES)
+def test_a_hostile_case_file_is_one_line(tmp_path: Path, case: str) -> None:
+    path = tmp_path / "case.py"
+    path.write_bytes(BYTES[case])
+    line = refusal(lambda: load_case(path), CaseError)
+    assert line
+    assert "\n" not in line
+
+
+VALID = b"""import math
+
+
+def linen():
+    return None
+
+
+def inputs():
+    return ()
+
+
+CASE = {"rngs": {"dropout": 1}, "steps": 2}
+"""
+
+
+@FEW
+@given(st.binary(max_size=40) | st.text(max_size=40).map(str.encode) | mutations(VALID))
+def test_any_case_file_is_loaded_or_refused_with_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "case.py"
+    path.write_bytes(content)
+    assert "\n" not in refusal(lambda: load_case(path), CaseError)

@@ -7,11 +7,14 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jax.sharding import Mesh
 
 from nnx_migrate.parity.case import BadCase, ParityCase
 from nnx_migrate.parity.case_settings import fault
 from nnx_migrate.parity.words import MOST
+from tests.hostile import FEW, json_values, refusal
 
 MESH = "mesh: expected {axis: size} with sizes of at least 1, or a Mesh"
 SIZES = (0, -1, "x", 1.5, True)
@@ -59,3 +62,14 @@ def test_a_setting_of_another_kind_is_one_line(settings: dict[str, Any], line: s
     with pytest.raises(BadCase) as caught:
         ParityCase(**settings)
     assert str(caught.value) == line
+
+
+NAMES = ("rngs", "collections", "mesh", "axis_rules", "path_map", "steps", "seed", "method")
+
+
+@FEW
+@given(st.dictionaries(st.sampled_from((*NAMES, "tolerance")), json_values(*NAMES), max_size=3))
+def test_any_settings_are_taken_or_refused_with_one_line(values: dict[str, Any]) -> None:
+    reason = refusal(lambda: ParityCase(**values), BadCase)
+    assert reason.startswith(fault(values) or "")
+    assert "\n" not in reason

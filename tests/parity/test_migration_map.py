@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
+from nnx_migrate.model import ClassMap, MappedFile, MigrationMap, SizeArgument
 from nnx_migrate.parity.instantiation.calls import Call
 from nnx_migrate.parity.instantiation.migration_map import BadMap, load_map, path_map_of
-from tests.hostile import BYTES, FEW, json_values, refusal
+from tests.hostile import BYTES, FEW, json_values, mutations, refusal
 
 ENTRY = ClassMap(
     linen="pkg.models.Mlp",
@@ -116,3 +117,25 @@ def test_an_entry_of_the_wrong_kind_is_refused(tmp_path: Path, change: dict[str,
     path.write_text(json.dumps({"schema": 1, "classes": [{**asdict(ENTRY), **change}]}))
     with pytest.raises(BadMap, match="malformed class entry"):
         load_map(path)
+
+
+FILE = MappedFile("pkg/models.py", ("pkg.models.Mlp",), "a" * 64, "b" * 64)
+VALID = json.dumps({"schema": 1, "classes": [asdict(ENTRY)], "files": [asdict(FILE)]}).encode()
+
+
+@FEW
+@given(st.binary(max_size=40) | mutations(VALID))
+def test_any_file_is_a_map_or_refused_with_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "map.json").write_bytes(content)
+    assert "\n" not in refusal(lambda: load_map(tmp_path / "map.json"), BadMap)
+
+
+@FEW
+@given(st.sampled_from(("path", "classes", "before", "after")), json_values("classes", "../a"))
+def test_any_file_entry_is_read_or_refused_with_one_line(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    path = tmp_path / "map.json"
+    for entry in (value, {**asdict(FILE), name: value}):
+        path.write_text(json.dumps({"schema": 1, "classes": [], "files": [entry]}))
+        assert "\n" not in refusal(lambda: load_map(path), BadMap)

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nnx_migrate.rewrite.journal import (
     Entry,
@@ -23,6 +25,7 @@ from nnx_migrate.rewrite.journal import (
     read_original,
     unfinished,
 )
+from tests.hostile import FEW, json_values, mutations, refusal
 
 RUN = ("0.1.0", "/src")
 
@@ -171,3 +174,31 @@ def test_a_replaced_file_is_read_as_the_killed_run_found_it(tmp_path: Path) -> N
 def test_a_file_outside_the_root_has_its_whole_path(tmp_path: Path) -> None:
     assert name_in(tmp_path / "root", tmp_path / "root" / "b" / "a.py") == "b/a.py"
     assert name_in(tmp_path / "root", tmp_path / "a.py") == (tmp_path / "a.py").as_posix()
+
+
+VALID = Journal(State.DONE, RUN, (Entry("a.py", "1", "2", "3"),)).to_json().encode()
+WORDS = ("schema", "state", "done", "run", "entries", "path", "before", "found", "after", "../a")
+
+
+@FEW
+@given(st.binary(max_size=40) | mutations(VALID))
+def test_any_bytes_are_a_journal_or_refused_with_one_line(tmp_path: Path, content: bytes) -> None:
+    journal_file(tmp_path).parent.mkdir(exist_ok=True)
+    journal_file(tmp_path).write_bytes(content)
+    assert "\n" not in refusal(lambda: load(tmp_path), JournalError)
+
+
+@FEW
+@given(
+    st.sampled_from(("schema", "state", "run", "entries", "path", "before")), json_values(*WORDS)
+)
+def test_any_value_in_a_journal_is_read_or_refused_with_one_line(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    journal_file(tmp_path).parent.mkdir(exist_ok=True)
+    content = json.loads(VALID)
+    for place in (content, content["entries"][0]):
+        changed = {**place, name: value}
+        whole = changed if place is content else {**content, "entries": [changed]}
+        journal_file(tmp_path).write_text(json.dumps(whole))
+        assert "\n" not in refusal(lambda: load(tmp_path), JournalError)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nnx_migrate.sharding import AxisRulesError, load_axis_rules
 from nnx_migrate.sharding.rules_file import parse, text_of
-from tests.hostile import BYTES, FEW, refusal
+from tests.hostile import BYTES, FEW, mutations, refusal
 from tests.sharding.rules_files import HEAD, faults, written
 
 KEYS = "mesh_axes, data_sharding, logical_axis_rules, context_sharding"
@@ -146,10 +146,18 @@ def test_a_hostile_file_is_refused(tmp_path: Path, case: str) -> None:
 YAML = st.binary(max_size=60) | st.text(alphabet="[]{}:,-&*!|'\" \nab0~", max_size=40).map(
     lambda text: f"mesh_axes: [a]\nlogical_axis_rules: {text}".encode()
 )
+VALID = b"""# rules
+mesh_axes: [data, model]
+data_sharding: [[data, model]]
+logical_axis_rules:
+  - [batch, [data, model]]
+  - &embed [embed, "model"]
+  - ['heads', null]
+"""
 
 
 @FEW
-@given(YAML)
+@given(YAML | mutations(VALID))
 def test_any_text_is_read_or_refused(content: bytes) -> None:
     text = refusal(lambda: parse(text_of(content, "rules.yml"), "rules.yml"), AxisRulesError)
     assert all(line.startswith("rules.yml:") for line in text.splitlines())

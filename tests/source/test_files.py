@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nnx_migrate.source.discovery import discover, project_files
 from nnx_migrate.source.files import ReadFailure, SourceText, decode, find_root, read
+from tests.hostile import mutations
 
 FILE = Path("model.py")
 
@@ -57,7 +58,7 @@ def test_what_cannot_be_decoded_is_a_one_line_reason(case: str) -> None:
     assert "\n" not in failure.reason
 
 
-@given(st.binary(max_size=60))
+@given(st.binary(max_size=60) | mutations(*(raw for raw, *_ in READABLE.values())))
 def test_any_bytes_either_round_trip_or_fail_with_a_reason(raw: bytes) -> None:
     source = decode(FILE, raw)
     if isinstance(source, SourceText):

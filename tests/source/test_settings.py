@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnx_migrate.source.settings import Settings, SettingsError, read_settings
-from tests.hostile import BYTES, DEEP, FEW, refusal
+from tests.hostile import BYTES, DEEP, FEW, mutations, refusal
 
 
 def settings(tmp_path: Path, text: str) -> Settings:
@@ -75,8 +75,17 @@ def test_a_hostile_file_is_one_short_line_or_harmless(tmp_path: Path, case: str)
     assert len(line) < 300
 
 
+VALID = b"""[project]
+name = "x"
+
+[tool.nnx-migrate.imports]
+"lib.load" = ["lib.models.*"]
+lib = []
+"""
+
+
 @FEW
-@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
+@given(st.binary(max_size=60) | mutations(VALID) | st.text(max_size=60).map(str.encode))
 def test_any_file_is_read_or_refused_with_one_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "pyproject.toml").write_bytes(content)
     assert "\n" not in reason(tmp_path)

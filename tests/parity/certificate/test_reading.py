@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nnx_migrate.parity.certificate.data import KIND, SCHEMA
 from nnx_migrate.parity.certificate.reading import CertificateError, certificate_of, load
-from tests.hostile import BYTES, DEEP, FEW, json_values, refusal
+from tests.hostile import BYTES, DEEP, FEW, json_values, mutations, refusal
 from tests.parity.certificate.written import changed
 
 LEAF = {"shape": [4, 8], "dtype": "float32", "sha256": "a" * 64}
@@ -159,6 +159,16 @@ def test_any_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "c.json"
     file.write_bytes(content)
     assert refusal(lambda: load(file), CertificateError)
+
+
+@FEW
+@given(mutations(TEXT.encode()))
+def test_any_change_of_bytes_is_read_or_refused_with_one_line(
+    tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "c.json"
+    file.write_bytes(content)
+    assert "\n" not in refusal(lambda: load(file), CertificateError)
 
 
 def _places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
