@@ -26,6 +26,7 @@ ENTRY = ClassMap(
     attributes={"Dense_0": "Dense_0"},
     rng_streams=("dropout",),
 )
+FILE = MappedFile("pkg/models.py", ("pkg.models.Mlp",), "a" * 64, "b" * 64)
 
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
@@ -119,7 +120,37 @@ def test_an_entry_of_the_wrong_kind_is_refused(tmp_path: Path, change: dict[str,
         load_map(path)
 
 
-FILE = MappedFile("pkg/models.py", ("pkg.models.Mlp",), "a" * 64, "b" * 64)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"path": "../models.py"},
+        {"path": "pkg/../../models.py"},
+        {"path": "/etc/models.py"},
+        {"path": "pkg/a\0.py"},
+        {"classes": ["pkg.models.Mlp", "/etc/models.Mlp"]},
+        {"classes": ["pkg/../../models.Mlp"]},
+        {"classes": ["models\0.Mlp"]},
+    ],
+)
+def test_a_file_that_leads_out_of_the_tree_is_refused(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    path = tmp_path / "map.json"
+    files = [asdict(FILE), {**asdict(FILE), **change}]
+    path.write_text(json.dumps({"schema": 1, "classes": [], "files": files}))
+    with pytest.raises(
+        BadMap, match="expected files inside of the tree that rewrite read, found '"
+    ):
+        load_map(path)
+
+
+def test_a_file_whose_name_has_dots_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "map.json"
+    file = {**asdict(FILE), "path": "a..b/..c.py"}
+    path.write_text(json.dumps({"schema": 1, "classes": [], "files": [file]}))
+    assert load_map(path).files[0].path == "a..b/..c.py"
+
+
 VALID = json.dumps({"schema": 1, "classes": [asdict(ENTRY)], "files": [asdict(FILE)]}).encode()
 
 

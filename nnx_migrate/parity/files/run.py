@@ -79,8 +79,8 @@ def compare_case_file(
     case = Path(path)
     if not case.is_file():
         raise CaseError(f"case={path}: no such file")
-    if map is not None and not Path(map).is_file():
-        raise CaseError(f"map={map}: no such file")
+    if map is not None:
+        _require_map(Path(map))
     started = time.monotonic()
     directory = Path(tempfile.mkdtemp(prefix="nnx-migrate-case-"))
     try:
@@ -94,6 +94,18 @@ def compare_case_file(
         raise CaseError(str(error)) from error
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _require_map(file: Path) -> None:
+    """Refuse a map that cannot be used before anything runs."""
+    from nnx_migrate.parity.instantiation.migration_map import BadMap, load_map
+
+    if not file.is_file():
+        raise CaseError(f"map={file}: no such file")
+    try:
+        load_map(file)
+    except BadMap as error:
+        raise CaseError(str(error)) from error
 
 
 def compare(before: Job, after: Job, timeout: float | None = None) -> Compared:

@@ -7,10 +7,14 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+# Directories of ours that only hold a link to a tree that is itself a package.
+_LINKS = {"before": "before-link", "after": "after-link"}
+_SCRATCH = "nnx-migrate-trees-"
 
 
 class BadTree(ValueError):
@@ -40,7 +44,7 @@ def open_trees(case: Path, before: str | None, after: str | None) -> Iterator[Tr
     Without a tree a side sees the case file's directory. Raises :class:`BadTree`.
     """
     case_directory = case.resolve().parent
-    scratch = Path(tempfile.mkdtemp(prefix="nnx-migrate-trees-"))
+    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH))
     try:
         old = _tree("before", before, after, case_directory, scratch)
         new = _tree("after", after, before, case_directory, scratch)
@@ -48,13 +52,24 @@ def open_trees(case: Path, before: str | None, after: str | None) -> Iterator[Tr
             new = repository_of(case_directory)  # a revision is compared with the working tree
         names = _package_names(old, new)
         yield Trees(
-            before=_entries(old, new, case_directory, scratch / "before-link", names),
-            after=_entries(new, old, case_directory, scratch / "after-link", names),
+            before=_entries(old, new, case_directory, scratch / _LINKS["before"], names),
+            after=_entries(new, old, case_directory, scratch / _LINKS["after"], names),
             before_root=old,
             after_root=new,
         )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def roots_of(entries: Sequence[Path]) -> dict[Path, Path]:
+    """The directory that each entry of a tree stands for: itself, or what our own link leads to."""
+    return {
+        entry: (next(entry.iterdir()) if _is_link(entry) else entry).resolve() for entry in entries
+    }
+
+
+def _is_link(entry: Path) -> bool:
+    return entry.name in _LINKS.values() and entry.parent.name.startswith(_SCRATCH)
 
 
 def repository_of(directory: Path) -> Path | None:

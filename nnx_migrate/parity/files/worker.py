@@ -29,6 +29,7 @@ from nnx_migrate.parity.files.case_file import (
     told,
 )
 from nnx_migrate.parity.files.process import MOST_SIMULATED, Job, simulate
+from nnx_migrate.parity.files.trees import roots_of
 from nnx_migrate.parity.report import peak_rss_bytes
 
 if TYPE_CHECKING:
@@ -155,7 +156,6 @@ def _linen_module(case: CaseFile) -> Any:
 def _describe(job: Job, case: ParityCase) -> None:
     from nnx_migrate.parity.case import initial_call, mesh_of, surroundings
     from nnx_migrate.parity.instantiation import fields
-    from nnx_migrate.parity.instantiation.map_files import digests
 
     assert case.linen is not None
     first = initial_call(case)
@@ -163,7 +163,7 @@ def _describe(job: Job, case: ParityCase) -> None:
         description = fields.describe(
             case.linen, first.inputs, first.kwargs, tuple(case.rngs), case.method
         )
-    found = digests(_map_of(job), job.path_entries)
+    found = _digests(job, _map_of(job))
     job.description.write_bytes(pickle.dumps((description, found)))
 
 
@@ -172,6 +172,16 @@ def _map_of(job: Job) -> MigrationMap:
 
     try:
         return load_map(job.map) if job.map else MigrationMap()
+    except BadMap as error:
+        raise CaseError(str(error)) from error
+
+
+def _digests(job: Job, content: MigrationMap) -> dict[str, str]:
+    from nnx_migrate.parity.instantiation.map_files import digests
+    from nnx_migrate.parity.instantiation.migration_map import BadMap
+
+    try:
+        return digests(content, roots_of(job.path_entries), job.map or Path())
     except BadMap as error:
         raise CaseError(str(error)) from error
 
@@ -194,7 +204,7 @@ def _from_description(job: Job, shared: ParityCase) -> ParityCase:
     """Complete the case with a constructor built from what the before side described."""
     from nnx_migrate.parity.instantiation.fields import Description
     from nnx_migrate.parity.instantiation.instantiate import build
-    from nnx_migrate.parity.instantiation.map_files import digests, require_own
+    from nnx_migrate.parity.instantiation.map_files import require_own
     from nnx_migrate.parity.instantiation.migration_map import BadMap, path_map_of
 
     description: Description
@@ -205,8 +215,8 @@ def _from_description(job: Job, shared: ParityCase) -> ParityCase:
     def construct(rngs: Any) -> Any:
         return build(description, rngs, map=migration_map)
 
+    after = _digests(job, migration_map)
     try:
-        after = digests(migration_map, job.path_entries)
         require_own(migration_map, used, before, after, job.map or Path())
     except BadMap as error:
         raise CaseError(str(error)) from error

@@ -13,10 +13,25 @@ from nnx_migrate.parity.instantiation.migration_map import BadMap, class_map_of
 UNKNOWN = "map: it has no hashes of files, so whether it is of this tree; write it again"
 
 
-def digests(content: MigrationMap, entries: Sequence[Path]) -> dict[str, str]:
-    """Hashes of the files of a map that this process has, by their path in the map."""
-    found = {one.path: _file_of(one.classes, entries) for one in content.files}
-    return {path: text_digest(file.read_bytes()) for path, file in found.items() if file}
+def digests(content: MigrationMap, roots: Mapping[Path, Path], name: Path) -> dict[str, str]:
+    """Hashes of the files of a map that this process has, by their path in the map.
+
+    ``roots`` are this side's entries of ``sys.path`` in their order, each with the directory that
+    it stands for.
+
+    Raises:
+        BadMap: a file below an entry is a link to one elsewhere.
+    """
+    found = {one.path: _file_of(one.classes, tuple(roots)) for one in content.files}
+    files = {path: file for path, file in found.items() if file}
+    for path, file in files.items():
+        root = next((roots[entry] for entry in roots if file.is_relative_to(entry)), None)
+        if root is not None and not file.resolve().is_relative_to(root):
+            raise BadMap(
+                f"map {name}: expected files inside of the tree, found {path!r}, a link that leads out "
+                f"of it to {file.resolve()}: put the file itself there"
+            )
+    return {path: text_digest(file.read_bytes()) for path, file in files.items()}
 
 
 def require_own(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.json_values import (
     as_list,
@@ -18,7 +18,9 @@ from nnx_migrate.json_values import (
     unlike,
 )
 from nnx_migrate.model import ClassMap, MappedFile, MigrationMap, SizeArgument
-from nnx_migrate.parity.instantiation.calls import Call
+
+if TYPE_CHECKING:
+    from nnx_migrate.parity.instantiation.calls import Call
 
 
 class BadMap(ValueError):
@@ -42,9 +44,25 @@ def load_map(path: Path) -> MigrationMap:
     except (KeyError, TypeError, ValueError) as error:
         raise BadMap(f"map {path}: malformed class entry ({error!r})") from error
     try:
-        return MigrationMap(classes, tuple(map(_mapped_file, as_list(data.get("files", [])))))
+        files = tuple(map(_mapped_file, as_list(data.get("files", []))))
     except (KeyError, TypeError, ValueError) as error:
         raise BadMap(f"map {path}: malformed file entry ({error!r})") from error
+    for one in files:
+        for name in (one.path, *one.classes):
+            if not _stays_inside(name, one):
+                raise BadMap(
+                    f"map {path}: expected files inside of the tree that rewrite read, found {name!r}, "
+                    "which leads out of it: pass the map as rewrite wrote it"
+                )
+    return MigrationMap(classes, files)
+
+
+def _stays_inside(name: str, file: MappedFile) -> bool:
+    """Whether a path of a map, or a class that a file is looked for by, names nothing elsewhere."""
+    if name != file.path:
+        return "/" not in name and "\0" not in name
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and "\0" not in name
 
 
 def _mapped_file(entry: Any) -> MappedFile:

@@ -13,7 +13,7 @@ import pytest
 
 from nnx_migrate.parity import command, verify_command
 from nnx_migrate.parity.certificate import preparing
-from tests.parity.certificate.written import LINEN, NNX, TAMPERED, WORDS, changed, write_case
+from tests.parity.certificate.written import CASE, LINEN, NNX, TAMPERED, WORDS, changed, write_case
 
 ROOT = Path(__file__).parents[3]
 WHOLE = ("a leaf's hash", "a spec", "a loss", "the verdict", "a path that is left out", "a program")
@@ -56,6 +56,34 @@ def certify(folder: Path) -> Path:
     file = folder / "c.json"
     file.write_text(json.dumps(content))
     return file
+
+
+def test_a_file_of_the_map_that_is_a_link_out_of_the_tree_is_refused(folder: Path) -> None:
+    entry = {"path": "models.py", "classes": ["models.Model"], "before": "", "after": ""}
+    content = {"schema": 1, "classes": [], "files": [entry]}
+    (folder / "map.json").write_text(json.dumps(content))
+    (folder / "case.py").write_text(
+        CASE.partition("def nnx")[0]
+    )  # then the map says how to build it
+    file = folder / "before" / "models.py"
+    file.rename(folder / "elsewhere.py")
+    file.symlink_to(folder / "elsewhere.py")
+    found = verify_command.run(certify(folder))
+    (line,) = found.lines
+    assert found.exit_code == 2
+    assert "map.json: expected files inside of the tree, found 'models.py', a link that" in line
+
+
+@pytest.mark.parametrize("path", ["../secret.py", "/etc/secret.py"])
+def test_a_map_whose_files_lead_out_of_the_tree_is_refused(folder: Path, path: str) -> None:
+    entry = {"path": path, "classes": [], "before": "", "after": ""}
+    content = {"schema": 1, "classes": [], "files": [entry]}
+    (folder / "map.json").write_text(json.dumps(content))
+    (folder / "case.py").write_text("raise ValueError('it ran')")
+    found = verify_command.run(certify(folder))
+    (line,) = found.lines
+    assert found.exit_code == 2
+    assert f"map.json: expected files inside of the tree that rewrite read, found {path!r}" in line
 
 
 @pytest.mark.parametrize(
