@@ -309,3 +309,29 @@ def test_any_change_of_a_source_is_rewritten_or_refused_without_a_fault_of_ours(
     assert main(["rewrite", str(root), "--check", "--no-cache"]) in (0, 1, 2)
     said = capsys.readouterr()
     assert "please report" not in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["rewrite", "{root}", "--check", "--root", "/"], "--root /"),
+        (["rewrite", "{root}", "--root", "{root}/up"], "--root {root}/up"),
+        (["rewrite", "/", "--check"], "/"),
+        (["rewrite", "{root}/model.py", "{root}/up", "--check"], "{root}/up"),
+    ],
+)
+def test_the_root_of_the_file_system_is_no_project(
+    root: Path, words: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "up").symlink_to("/")
+    line = refused([word.format(root=root) for word in words], capsys)
+    expected = "expected the directory of a project, found the root of the file system"
+    assert line == f"nnx-migrate: error: {named.format(root=root)}: {expected}\n"
+
+
+@pytest.mark.parametrize("path", ["loop/a", "loop"])
+def test_a_path_that_leads_nowhere_is_one_line(
+    root: Path, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "loop").symlink_to("loop")
+    refused(["rewrite", str(root / path), "--check"], capsys)

@@ -16,12 +16,23 @@ def check(options: RewriteOptions) -> None:
     """
     if options.evidence is not None and not options.evidence.is_file():
         raise UsageError(f"--evidence {options.evidence}: no such file; `record` makes one")
+    for path in options.paths:
+        _check_is_no_system(f"{path}", path)
     if options.root is not None:
+        _check_is_no_system(f"--root {options.root}", options.root)
         _check_root(options, options.root)
     output = options.output
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UsageError(f"--output {output}: not empty; name a new or empty directory")
     _check_files(options)
+
+
+def _check_is_no_system(named: str, path: Path) -> None:
+    """Refuse the root of the file system, all of which would be read."""
+    if path.exists() and (whole := path.resolve()) == whole.parent:
+        raise UsageError(
+            f"{named}: expected the directory of a project, found the root of the file system"
+        )
 
 
 def _check_root(options: RewriteOptions, root: Path) -> None:
