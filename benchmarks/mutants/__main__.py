@@ -119,7 +119,9 @@ def _key(job: Job) -> tuple[str, str, str]:
 def _is_current(row: Row | None, mutant: Mutant | None, tree: str | None) -> bool:
     if row is None or (tree is not None and row.tree != tree) or row.verdict.startswith("exit"):
         return False
-    return row.definition == (mutant.digest() if mutant else "")
+    if mutant is None:
+        return row.definition == ""
+    return row.definition == mutant.digest() and row.knows(mutant.place)
 
 
 def _chosen(names: list[str] | None) -> tuple[Mutant, ...]:

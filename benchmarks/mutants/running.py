@@ -29,6 +29,9 @@ PATIENT = "--xla_cpu_collective_call_terminate_timeout_seconds=600"
 TIMEOUT = 1800.0
 
 
+KEPT = 1000  # characters of a message
+
+
 @dataclass(frozen=True)
 class Row:
     """What became of one mutant in one mode; ``mutant`` is "" for the pair without a fault.
@@ -54,8 +57,13 @@ class Row:
         """Whether the command said that the sides differ, by a check that failed."""
         return self.verdict == "different" and bool(self.killed_by)
 
+    def knows(self, place: str) -> bool:
+        """Whether the row can tell if the message has a place: of a long one it has the beginning."""
+        whole = len(self.message) < KEPT
+        return place == self.place or whole or place in self.message
+
     def of_place(self, place: str) -> Row:
-        """The row for a mutant that now expects another place in the message."""
+        """The row for a mutant that now expects another place in the message, which it `knows`."""
         return (
             self if place == self.place else replace(self, place=place, named=place in self.message)
         )
@@ -96,7 +104,7 @@ def run(mutant: Mutant | None, mode: str, words: tuple[str, ...], tree: str) -> 
         killed_by=tuple(one["name"] for one in failed),
         place="" if mutant is None else mutant.place,
         named=mutant is not None and mutant.place in message,
-        message=message[:1000],
+        message=message[:KEPT],
         seconds=round(time.monotonic() - start, 1),
         definition="" if mutant is None else mutant.digest(),
         tree=tree,

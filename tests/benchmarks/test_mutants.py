@@ -17,7 +17,7 @@ from benchmarks.mutants.mutant import (
     require_applicable,
     tree_digest,
 )
-from benchmarks.mutants.running import Row, run
+from benchmarks.mutants.running import KEPT, Row, run
 from benchmarks.mutants.unmutated import words_of
 from nnx_migrate.parity.certificate import score
 from nnx_migrate.parity.certificate.data import Tally
@@ -129,6 +129,22 @@ def test_the_committed_table_is_of_the_mutants_as_they_are_now() -> None:
     jobs = suite.jobs_of(MUTANTS, ("tiny", "full"))
     assert found <= {(m.name, mode, " ".join(words), m.digest()) for m, mode, words in jobs if m}
     assert table.survivors(rows, MUTANTS) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "place", "is_current"),
+    [
+        ("x" * KEPT, "elsewhere", False),  # it may be in the part that was cut
+        ("elsewhere" + "x" * KEPT, "elsewhere", True),
+        ("x", "elsewhere", True),
+        ("x" * KEPT, KILLED.place, True),
+    ],
+)
+def test_a_row_of_which_the_message_was_cut_is_not_believed_to_lack_another_place(
+    message: str, place: str, is_current: bool
+) -> None:
+    row = replace(KILLED, message=message[:KEPT], definition=ONE.digest())
+    assert suite._is_current(row, replace(ONE, place=place), None) is is_current
 
 
 def test_an_unknown_mutant_ends_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
