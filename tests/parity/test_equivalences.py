@@ -176,6 +176,19 @@ def test_order_of_loops_in_a_loop_does_not_count():
     assert graphs.equal_by_rules(one, other) == (DATAFLOW, "loop_carries")
 
 
+PRINTS = "stablehlo.custom_call @prints() {has_side_effect = true} : () -> ()\n"
+
+
+@pytest.mark.parametrize(("within", "is_same"), [("", True), (PRINTS, False)])
+def test_a_map_without_results_counts_by_what_it_does_within(within, is_same):
+    """A shard_map of what nobody uses is left empty, in loops too."""
+    loops = text(nested_loops(False), PAIR), text(nested_loops(True), PAIR)
+    head = "sdy.manual_computation() in_shardings=[] out_shardings=[] manual_axes={} () {\n"
+    mapped = f"}} do {{\n{head}{within}sdy.return\n}} : () -> ()\n"
+    found = graphs.equal_by_rules(loops[0].replace("} do {\n", mapped), loops[1])
+    assert found == ((DATAFLOW, "loop_carries") if is_same else None)
+
+
 def shifted_loop(start):
     def run(x):
         return lax.while_loop(

@@ -20,6 +20,7 @@ from nnx_migrate.parity.programs.loops import Loop, level
 from nnx_migrate.parity.programs.terms import NOTHING, Attributes, Rule, TensorType, Term, Terms
 from nnx_migrate.parity.programs.unit_mesh_axes import UNIT_MESH_AXES, without_unit_axes
 
+_MAP = "sdy.manual_computation"
 _NAMES = ("jax.result_info", "jax.arg_info")
 # Above this many lines, finding out which rules were needed costs more than it tells.
 _MINIMISE_BELOW = 8_000
@@ -163,14 +164,17 @@ class Reader:
                 return loop
         is_constant = operation.name == "stablehlo.constant"
         attributes = _constant(operation) if is_constant else self._attributes(operation)
-        operands += tuple(self._region(region, scope) for region in operation.regions)
+        regions = tuple(self._region(region, scope) for region in operation.regions)
+        operands += regions
         results = [
             self._terms.make(
                 Term(operation.name, attributes, operands, self._type(result.type), index)
             )
             for index, result in enumerate(operation.results)
         ]
-        if ("has_side_effect", "true") in attributes or not results:
+        # With no results and no effects within, jax's maps over stages do nothing.
+        is_idle = operation.name == _MAP and not any(self._terms[one].index for one in regions)
+        if ("has_side_effect", "true") in attributes or not (results or is_idle):
             term = Term(operation.name, attributes, operands, NOTHING, len(scope.effects))
             scope.effects.append(self._terms.intern(term))
         return results
