@@ -10,6 +10,8 @@ D, D3, B = "model=deepseek", "model=deepseek3-671b", "model=deepseek3-671b-batch
 LX, MUON, ZERO = f"{L} shard_mode=explicit", f"{L} optimizer=muon", f"{L} zero1=true"
 APART, MTP = f"{L} scan_layers=false", f"{D} mtp_num_layers=1"
 MOE_MUON = f"{D} optimizer=muon"
+ACCUMULATED = f"{L} gradient_accumulation_steps=2"
+SUM, ZERO_SUM = f"{ACCUMULATED} steps=2", f"{ACCUMULATED} zero1=true"
 BARE = f"{L} rules=pure-fsdp mesh=fsdp:8"
 PIPE = f"{L} mesh=stage:4,fsdp:2"
 ROUND = f"{L} mesh=stage:2,fsdp:2 num_pipeline_microbatches=4"
@@ -20,6 +22,7 @@ DELAY = f"{L} mesh=stage:2,fsdp:2 pipeline_delay_activation_forwarding=true"
 FULL = "size=full"
 LF, QF, GF, DF, D3F, BF = (f"{one} {FULL}" for one in (L, Q, G, D, D3, B))
 LXF, MUONF, ZEROF, APARTF, MTPF = (f"{one} {FULL}" for one in (LX, MUON, ZERO, APART, MTP))
+SUMF, ZERO_SUMF = f"{ACCUMULATED} {FULL}", f"{ZERO_SUM} {FULL}"
 BAREF = f"{BARE} {FULL}"
 MOE_MUONF = f"{MOE_MUON} {FULL}"
 PIPEF = f"{L} mesh=stage:4,fsdp:32 {FULL}"
@@ -170,6 +173,31 @@ OPTIMIZER = (
     M("Muon over all experts", "ds/muon.py", "return MuonDimensionNumbers((-2,), (-1,))", "return MuonDimensionNumbers((-2, 0), (-1,))", MOE_MUON, MOE_MUONF, "step"),
     M("a stack's axis for a matrix", "ds/muon.py", 'STACKS = ("dense_layers", "moe_layers")', 'STACKS = ("dense_layers",)', MOE_MUON, MOE_MUONF, "moe_layers", "", "vectors of a stack are named scale or bias, and left to AdamW by name"),
 )
+
+STEP = "nnx_migrate/parity/training/nnx.py"
+ACCUMULATION = (
+    M("gradients not divided", STEP, "jax.tree.map(lambda one: one / number, total)", "total", SUM, SUMF, "step"),
+    M("the last micro-batch's gradients", STEP, "jax.tree.map(jnp.add, total, gradients)", "gradients", SUM, SUMF, "step"),
+    M("gradients added with fewer bits", STEP, "jax.tree.map(jnp.add, total, gradients)", "jax.tree.map(lambda one, new: one + new.astype(jnp.bfloat16), total, gradients)", SUM, SUMF, "step", "B35"),
+    M("a loss not divided", STEP, "jnp.sum(values) / number", "jnp.sum(values)", SUM, SUMF, "step"),
+    M("the last micro-batch's loss", STEP, "jnp.sum(values) / number", "values[-1]", SUM, SUMF, "step"),
+    M("micro-batches from last to first", STEP, "jax.lax.scan(body, (state, nothing), parts)", "jax.lax.scan(body, (state, nothing), parts, reverse=True)", SUM, SUMF, "step"),
+    M("the whole batch for every micro-batch", STEP, "parts = microbatches(arrays, count)", "parts = [jnp.broadcast_to(one, (count, *one.shape)) for one in arrays]", SUM, SUMF, "step"),
+    M("every micro-batch begins anew", STEP, "return (after, jax.tree.map(", "return (state, jax.tree.map(", SUM, SUMF, "step", "", "a call of these models changes no variable; tests/parity/test_accumulation.py has statistics that it moves"),
+    M("parameters of calls not gathered", STEP, "params = for_calls(case, params, wanted)", "params = params", ZERO_SUM, ZERO_SUMF, "step"),
+    M("parameters stay as they were gathered", STEP, "_with_values(after, params) if gathered else after", "after", ZERO, ZEROF, "params/"),
+)
 # fmt: on
 
-MUTANTS = (*MODEL, *LIFTS, *SHARDING, *LOSS, *EXPERTS, *AHEAD, *SPLIT, *PIPELINE, *OPTIMIZER)
+MUTANTS = (
+    *MODEL,
+    *LIFTS,
+    *SHARDING,
+    *LOSS,
+    *EXPERTS,
+    *AHEAD,
+    *SPLIT,
+    *PIPELINE,
+    *OPTIMIZER,
+    *ACCUMULATION,
+)

@@ -38,7 +38,8 @@ class ParityCase:
     it only equal bits pass. ``method`` names the method to call instead of ``__call__``.
     ``optimizer``, ``steps`` and ``zero1`` serve the checks that take training steps; with ``zero1``
     the training state is sharded over the mesh axis ``data`` too, and only the model's calls have
-    parameters as their logical names say. Under ``shard_mode="explicit"`` all mesh axes are Explicit.
+    parameters as their logical names say. With ``gradient_accumulation_steps`` a step calls the model
+    on so many parts of the batch, one after another: every array has a leading axis that they divide. Under ``shard_mode="explicit"`` all mesh axes are Explicit.
     A ``stateless`` model is one that made no variables where it was recorded: then only what it computes
     is compared, and a variable on one side alone still fails.
     Without ``compiled`` the model runs operation by operation, as one that reads values
@@ -62,6 +63,7 @@ class ParityCase:
     axis_rules: Sequence[tuple[str, Any]] | None = None
     shard_mode: Literal["auto", "explicit"] = "auto"
     zero1: bool = False
+    gradient_accumulation_steps: int = 1
     path_map: Mapping[str, str] | None = None
     tolerance: float | None = None
     method: str | None = None

@@ -64,6 +64,10 @@ _SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "path_map": (_are_paths, "{Linen path: NNX path}"),
     "steps": (_is_whole, _WHOLE),
     "seed": (_is_whole, _WHOLE),
+    "gradient_accumulation_steps": (
+        lambda value: _is_whole(value, 1),
+        "a whole number of at least 1",
+    ),
     "method": (lambda value: isinstance(value, str) or callable(value), "the name of a method"),
     "tolerance": (lambda value: isinstance(value, int | float), "a number"),
 }

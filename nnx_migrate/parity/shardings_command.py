@@ -15,6 +15,7 @@ ELSEWHERE = (
         "seed",
         "optimizer",
         "zero1",
+        "gradient_accumulation_steps",
         "devices",
         "report",
         "certificate",

@@ -27,6 +27,7 @@ KEYS = (
     "steps",
     "optimizer",
     "zero1",
+    "gradient_accumulation_steps",
     "devices",
     "compile",
     "distributed",
@@ -64,6 +65,7 @@ class ModelOptions:
     shard_mode: Literal["auto", "explicit"] = "auto"
     optimizer: str = "adamw"
     zero1: bool = False
+    gradient_accumulation_steps: int = 1
     compile: bool = False
     distributed: bool = False
     form: str = "explicit"
@@ -72,6 +74,7 @@ class ModelOptions:
     def describe(self) -> str:
         """What was compared, in a few words."""
         used = ",".join(f"{axis}:{size}" for axis, size in self.mesh.items() if size > 1)
+        parts = self.gradient_accumulation_steps
         words = [
             f"{self.model.name} size={self.size} rules={self.rules.name}",
             f"mesh={used or 'one device'}",
@@ -79,6 +82,7 @@ class ModelOptions:
             *([] if self.shard_mode == "auto" else [f"shard_mode={self.shard_mode}"]),
             *([] if self.optimizer == "adamw" else [f"optimizer={self.optimizer}"]),
             *(["zero1=true"] if self.zero1 else []),
+            *([f"gradient_accumulation_steps={parts}"] if parts > 1 else []),
         ]
         return " ".join(words)
 
@@ -107,10 +111,9 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
         _require_stages(changes.setdefault(STAGES, mesh.get("stage", 1)), mesh, text)
     if size == "full":
         changes.setdefault("batch_size", PER_DEVICE_BATCH * math.prod(mesh.values()))
-    try:
-        config = family.Config(**{**family.read(model.figures[size]), **changes})
-    except ValueError as error:
-        raise BadWord(str(error)) from error
+    accumulated = number(given, "gradient_accumulation_steps", 1) or 1
+    figures = {**family.read(model.figures[size]), **changes}
+    config = _config(family.Config, figures, accumulated, "batch_size" in given)
     return ModelOptions(
         model=model,
         size=size,
@@ -123,6 +126,7 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
         shard_mode=shard_mode,
         optimizer=optimizer,
         zero1=zero1,
+        gradient_accumulation_steps=accumulated,
         compile=choice(given, "compile", ("true", "false")) == "true",
         distributed=choice(given, "distributed", ("true", "false")) == "true",
         form=choice(given, "form", FORMS) or FORMS[0],
@@ -171,6 +175,22 @@ def _devices(given: Mapping[str, str], mesh: Mapping[str, int], text: str) -> in
     if needed > devices:
         raise BadWord(f"mesh={text} needs {needed} devices, devices={devices} are given")
     return devices
+
+
+def _config(kind: Any, figures: Mapping[str, Any], parts: int, is_whole: bool) -> Any:
+    """The config of a batch of so many micro-batches; the figures are those of one unless ``is_whole``."""
+    if is_whole:
+        batch = figures["batch_size"]
+        if batch % parts:
+            raise BadWord(
+                f"gradient_accumulation_steps={parts}: expected a divisor of batch_size={batch}"
+            )
+        figures = {**figures, "batch_size": batch // parts}
+    try:
+        one = kind(**figures)
+        return dataclasses.replace(one, batch_size=one.batch_size * parts)
+    except ValueError as error:
+        raise BadWord(str(error)) from error
 
 
 def _require_stages(stages: int, mesh: Mapping[str, int], text: str) -> None:

@@ -59,6 +59,7 @@ def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
             seed=options.seed,
             shard_mode=options.shard_mode,
             zero1=options.zero1,
+            gradient_accumulation_steps=options.gradient_accumulation_steps,
             optimizer=build_optimizer(options.optimizer, f"{family}.{stack}", options.shard_mode),
             **sides,
         )
@@ -77,8 +78,9 @@ def _constructor(form: str, model: Any, config: Any) -> Callable[[Any], Any]:
 
 
 def require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...]) -> None:
-    """Refuse a mesh that splits an axis of a parameter, or the batch, unevenly."""
+    """Refuse a mesh that splits an axis of a parameter, or what a call is given, unevenly."""
     _require_whole_parts(options, inputs[0].shape[0])
+    batch = inputs[0].shape[0] // options.gradient_accumulation_steps
     boxed = jax.eval_shape(module.init, jax.random.key(0), *inputs)
     shapes, _ = named_leaves(meta.unbox(boxed))
     boxes = jax.tree.leaves(boxed, is_leaf=lambda leaf: isinstance(leaf, meta.Partitioned))
@@ -86,16 +88,17 @@ def require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...
         names = box.names if isinstance(box, meta.Partitioned) else None
         spec = resolve_spec(names, options.rules.logical_axis_rules, options.mesh) or ()
         _require_even(options.mesh, path, array.shape, spec)
-    _require_even(options.mesh, "the batch", inputs[0].shape, options.rules.data_spec or ())
+    shape = (batch, *inputs[0].shape[1:])
+    _require_even(options.mesh, "the batch", shape, options.rules.data_spec or ())
     if options.mesh.get("stage", 1) > 1 and hasattr(options.config, "schedule"):
-        rows = inputs[0].shape[0] // options.config.schedule.microbatches
+        rows = batch // options.config.schedule.microbatches
         spec = resolve_spec(("activation_batch",), options.rules.logical_axis_rules, options.mesh)
         _require_even(options.mesh, "a micro-batch", (rows,), spec or ())
 
 
 def _require_whole_parts(options: ModelOptions, batch: int) -> None:
     """Refuse micro-batches that a device's rows cannot be dealt out to evenly."""
-    parts = getattr(options.config, "batch_parts", 1)
+    parts = getattr(options.config, "batch_parts", 1) * options.gradient_accumulation_steps
     spec = resolve_spec(("activation_batch",), options.rules.logical_axis_rules, options.mesh)
     shards = math.prod(options.mesh.get(axis, 1) for axis in mesh_axes((spec or (None,))[0]))
     if parts > 1 and batch % (shards * parts):

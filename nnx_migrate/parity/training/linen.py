@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import optax
 from flax import linen
 from flax.core import meta
@@ -29,6 +30,7 @@ from nnx_migrate.parity.training.steps import (
     abstractly_placed,
     for_calls,
     is_laid_out,
+    microbatches,
     optimizer_of,
     stored,
 )
@@ -162,22 +164,48 @@ def _step(case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments, 
     """A step; ``called`` are the shardings in which calls have the parameters, None for as stored."""
 
     def step(state: Mapping[str, Any], arrays: Sequence[Any]) -> tuple[Any, Any]:
-        args, kwargs = arguments.rebuild(arrays)
         params = state["variables"]["params"]
         leaves, treedef = named_leaves(state["variables"])
 
-        def loss(params: Any) -> tuple[Any, Variables]:
-            if called is not None:
-                params = for_calls(params, called)
-            trained, _ = named_leaves({"params": params})
-            outputs, mutated = apply({**leaves, **trained}, args, kwargs)
-            return loss_of(case, outputs, args), mutated
+        def differentiated(leaves: Variables, arrays: Sequence[Any]) -> tuple[Any, Variables, Any]:
+            args, kwargs = arguments.rebuild(arrays)
 
-        (value, mutated), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+            def loss(params: Any) -> tuple[Any, Variables]:
+                if called is not None:
+                    params = for_calls(case, params, called)
+                trained, _ = named_leaves({"params": params})
+                outputs, mutated = apply({**leaves, **trained}, args, kwargs)
+                return loss_of(case, outputs, args), mutated
+
+            (value, mutated), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+            known = {path: value for path, value in mutated.items() if path in leaves}
+            return value, {**leaves, **known}, gradients
+
+        count = case.gradient_accumulation_steps
+        if count == 1:
+            value, leaves, gradients = differentiated(leaves, arrays)
+        else:
+            parts = microbatches(arrays, count)
+            value, leaves, gradients = _accumulated(differentiated, leaves, params, parts)
         updates, opt_state = optimizer.update(gradients, state["opt_state"], params)
         trained, _ = named_leaves({"params": optax.apply_updates(params, updates)})
-        known = {path: value for path, value in mutated.items() if path in leaves}
-        variables = jax.tree.unflatten(treedef, list({**leaves, **known, **trained}.values()))
+        variables = jax.tree.unflatten(treedef, list({**leaves, **trained}.values()))
         return value, {"variables": variables, "opt_state": opt_state}
 
     return step
+
+
+def _accumulated(
+    differentiated: Callable[..., Any], leaves: Variables, params: Any, parts: list[Any]
+) -> tuple[Any, Variables, Any]:
+    """The means of the loss and the gradients over micro-batches, and the variables after the last."""
+
+    def one(carry: Any, arrays: list[Any]) -> tuple[Any, Any]:
+        leaves, summed = carry
+        value, leaves, gradients = differentiated(leaves, arrays)
+        return (leaves, jax.tree.map(jnp.add, summed, gradients)), value
+
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    (leaves, summed), losses = jax.lax.scan(one, (leaves, zeros), parts)
+    count = losses.shape[0]
+    return jnp.sum(losses) / count, leaves, jax.tree.map(lambda total: total / count, summed)

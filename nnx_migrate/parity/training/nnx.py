@@ -29,6 +29,7 @@ from nnx_migrate.parity.training.steps import (
     abstractly_placed,
     for_calls,
     is_laid_out,
+    microbatches,
     optimizer_of,
     stored,
 )
@@ -218,34 +219,62 @@ def _step(
     case: ParityCase, graphdef: Any, arguments: Arguments, mesh: AnyMesh | None
 ) -> Callable[..., Any]:
     def step(state: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
-        args, kwargs = arguments.rebuild(arrays)
         # copy=True: variables must not be shared between trace levels.
         pair: Any = nnx.merge(graphdef, state, copy=True)
         model, optimizer = pair
-        parts: Any = nnx.split(model, nnx.Param, ...)
-        graph, params, rest = parts
-        known = {path for path, _ in nnx.to_flat_state(nnx.state(model))}
+        parts: Any = nnx.split(model)
+        graph, before = parts
+        known = {path for path, _ in nnx.to_flat_state(before)}
 
         gathered = case.zero1 and mesh is not None and is_laid_out(case, mesh)
 
-        def loss(params: Any) -> tuple[Any, Any]:
-            if gathered and mesh is not None:
-                wanted = construct_named_sharding(params, mesh, case.axis_rules)
-                params = for_calls(params, wanted)
-            copy = nnx.merge(graph, params, rest, copy=True)
-            call = copy if case.method is None else getattr(copy, case.method)
-            outputs = bare(call(*args, **kwargs))
-            # All of the state, parameters too: a call that spoils their metadata shows.
-            return loss_of(case, outputs, args), _known(nnx.state(copy), known)
+        def differentiated(given: Any, arrays: Sequence[Any]) -> tuple[Any, Any, Any]:
+            args, kwargs = arguments.rebuild(arrays)
+            params, rest = nnx.split_state(given, nnx.Param, ...)
 
-        (value, after), gradients = jax.value_and_grad(loss, has_aux=True)(params)
-        if gathered:
-            after = _with_values(after, params)
+            def loss(params: Any) -> tuple[Any, Any]:
+                if gathered and mesh is not None:
+                    wanted = construct_named_sharding(params, mesh, case.axis_rules)
+                    params = for_calls(case, params, wanted)
+                copy = nnx.merge(graph, params, rest, copy=True)
+                call = copy if case.method is None else getattr(copy, case.method)
+                outputs = bare(call(*args, **kwargs))
+                # All of the state, parameters too: a call that spoils their metadata shows.
+                return loss_of(case, outputs, args), _known(nnx.state(copy), known)
+
+            (value, after), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+            return value, _with_values(after, params) if gathered else after, gradients
+
+        count = case.gradient_accumulation_steps
+        if count == 1:
+            value, after, gradients = differentiated(before, arrays)
+        else:
+            parts = microbatches(arrays, count)
+            value, after, gradients = _accumulated(differentiated, before, parts)
         model = nnx.merge(graph, after, copy=True)
         optimizer.update(model, gradients)
         return value, nnx.state((model, optimizer))
 
     return step
+
+
+def _accumulated(
+    differentiated: Callable[..., Any], state: Any, parts: list[Any]
+) -> tuple[Any, Any, Any]:
+    """The loss and the gradients, each its mean over micro-batches, and the state that the last left.
+
+    All of it is carried, parameters too: a call that spoils their metadata ends the scan.
+    """
+
+    def body(carry: tuple[Any, Any], part: list[Any]) -> tuple[tuple[Any, Any], Any]:
+        state, total = carry
+        value, after, gradients = differentiated(state, part)
+        return (after, jax.tree.map(jnp.add, total, gradients)), value
+
+    nothing = jax.tree.map(jnp.zeros_like, nnx.filter_state(state, nnx.Param))
+    (after, total), values = jax.lax.scan(body, (state, nothing), parts)
+    number = len(values)
+    return jnp.sum(values) / number, after, jax.tree.map(lambda one: one / number, total)
 
 
 def _with_values(state: Any, params: Any) -> Any:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import optax
-from jax.sharding import Mesh
+from jax.sharding import Mesh, PartitionSpec
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.evaluation.constant_key import constant_key
@@ -88,14 +89,39 @@ def stored(case: ParityCase, shardings: Any, arrays: Any) -> Any:
     """
     if not case.zero1 or case.mesh is None:
         return shardings
+    return shard_over_data(_without_units(case, shardings), arrays)
+
+
+def _without_units(case: ParityCase, shardings: Any) -> Any:
+    assert case.mesh is not None
     sizes = case.mesh.shape if isinstance(case.mesh, Mesh) else case.mesh
-    units = [axis for axis, size in sizes.items() if size == 1]
-    return shard_over_data(remove_axes(shardings, units), arrays)
+    return remove_axes(shardings, [axis for axis, size in sizes.items() if size == 1])
 
 
-def for_calls(params: Any, shardings: Any) -> Any:
-    """Return parameters as the model's calls want them; the gradient goes back the same way."""
-    return jax.tree.map(constrain, params, shardings)
+def for_calls(case: ParityCase, params: Any, shardings: Any) -> Any:
+    """Return parameters as the model's calls want them; the gradient goes back the same way.
+
+    Where gradients are accumulated, float32 ones are gathered in bfloat16, as MaxText does (#2744).
+    """
+    if case.gradient_accumulation_steps > 1:
+        params = jax.tree.map(_halved, params)
+    return jax.tree.map(constrain, params, _without_units(case, shardings))
+
+
+def _halved(array: Any) -> Any:
+    return array.astype(jnp.bfloat16) if array.dtype == jnp.float32 else array
+
+
+def microbatches(arrays: Sequence[Any], count: int) -> list[Any]:
+    """Return the arrays of a batch with a new leading axis, along which they are so many parts."""
+    return [_in_parts(array, count) for array in arrays]
+
+
+def _in_parts(array: Any, count: int) -> Any:
+    shape = (count, array.shape[0] // count, *array.shape[1:])
+    # Over Explicit axes the rows of every part are on as many devices as those of the batch.
+    spec = tuple(jax.typeof(array).sharding.spec)
+    return jnp.reshape(array, shape, out_sharding=PartitionSpec(None, *spec) if any(spec) else None)
 
 
 def abstractly_placed(arrays: Any, shardings: Any) -> Any:

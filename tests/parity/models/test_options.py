@@ -39,6 +39,23 @@ def test_every_model_has_a_mesh_of_its_own_at_full_size(name: str) -> None:
     assert math.prod(options.mesh.values()) == options.devices > 8
 
 
+@pytest.mark.parametrize(
+    ("words", "batch"),
+    [
+        ({}, 32),
+        ({"batch_size": "64"}, 64),
+        ({"size": "full"}, 4 * 4 * 512),
+        ({"size": "full", "batch_size": "4096"}, 4096),
+    ],
+)
+def test_a_batch_that_is_not_told_is_one_for_every_micro_batch(
+    words: dict[str, str], batch: int
+) -> None:
+    options = model_options({"model": "deepseek", "gradient_accumulation_steps": "4", **words})
+    assert (options.gradient_accumulation_steps, options.config.batch_size) == (4, batch)
+    assert options.describe().endswith(" gradient_accumulation_steps=4")
+
+
 def test_every_word_is_read() -> None:
     words = read(
         [
@@ -106,6 +123,14 @@ def test_every_word_is_read() -> None:
         (["model=deepseek", "size=huge"], "size=huge: expected tiny or full"),
         (["model=deepseek", "shard_mode=manual"], "shard_mode=manual: expected auto or explicit"),
         (["model=deepseek", "zero1=yes"], "zero1=yes: expected true or false"),
+        (["model=deepseek", "gradient_accumulation_steps=0"],
+         "gradient_accumulation_steps=0: expected a whole number of at least 1"),
+        (["model=deepseek", "gradient_accumulation_steps=3", "batch_size=16"],
+         "gradient_accumulation_steps=3: expected a divisor of batch_size=16"),
+        (["model=deepseek", "gradient_accumulation_steps=2", "batch_size=8"],
+         "batch_size=8: expected a multiple of 16: 2 micro-batches on 8 devices"),
+        (["model=llama2-7b", "mesh=stage:4,fsdp:2", "gradient_accumulation_steps=4", "batch_size=8"],
+         "batch_size: expected a multiple of 4 micro-batches, found 2"),
         (["model=deepseek", "compile=yes"], "compile=yes: expected true or false"),
         (["model=deepseek", "remat_policy=some"], "remat_policy: expected none or minimal or"),
         (["model=deepseek", "mtp_num_layers=-1"], "mtp_num_layers: expected 0 or more"),

@@ -73,6 +73,7 @@ WAYS = [
     ("model=deepseek", "shard_mode=explicit", "mtp_num_layers=1"),
     ("model=deepseek", "rules=shard-exp-on-fsdp", "sparse_matmul=true"),
     ("model=deepseek", "optimizer=muon", "zero1=true", "steps=2"),
+    ("model=llama2-7b", "gradient_accumulation_steps=2", "zero1=true", "steps=2"),
     ("model=llama2-7b", "shard_mode=explicit"),
     ("model=llama2-7b", "mesh=stage:4,fsdp:2"),
     ("model=llama2-7b", "mesh=stage:2,fsdp:2", "shard_mode=explicit"),
@@ -133,6 +134,8 @@ def test_at_full_size_nothing_is_allocated(words: tuple[str, ...], tmp_path: Pat
     "words",
     [
         ("mesh=stage:4,fsdp:32", "pipeline_fsdp_ag_per_repeat=true"),
+        ("mesh=stage:4,fsdp:32", "gradient_accumulation_steps=2"),
+        ("shard_mode=explicit", "zero1=true", "gradient_accumulation_steps=2"),
         ("mesh=stage:4,fsdp:32", "pipeline_fsdp_ag_once=true", "num_pipeline_microbatches=8"),
         ("mesh=stage:4,fsdp:32", "shard_mode=explicit", "pipeline_parallel_layers=24"),
         (
@@ -141,7 +144,7 @@ def test_at_full_size_nothing_is_allocated(words: tuple[str, ...], tmp_path: Pat
         ),
     ],
 )
-def test_pipelines_at_full_size_are_the_same_program(words: tuple[str, ...]) -> None:
+def test_llama_at_full_size_is_the_same_program(words: tuple[str, ...]) -> None:
     done = parity("model=llama2-7b", "size=full", *words)
     assert done.returncode == 0, done.stdout + done.stderr
     statuses = dict(line.split()[:2] for line in done.stdout.splitlines()[1:-1])
