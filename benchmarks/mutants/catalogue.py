@@ -10,6 +10,7 @@ D, D3, B = "model=deepseek", "model=deepseek3-671b", "model=deepseek3-671b-batch
 LX, MUON, ZERO = f"{L} shard_mode=explicit", f"{L} optimizer=muon", f"{L} zero1=true"
 APART, MTP = f"{L} scan_layers=false", f"{D} mtp_num_layers=1"
 MOE_MUON = f"{D} optimizer=muon"
+PLATEAU = f"{L} optimizer=plateau"
 ACCUMULATED = f"{L} gradient_accumulation_steps=2"
 SUM, ZERO_SUM = f"{ACCUMULATED} steps=2", f"{ACCUMULATED} zero1=true"
 BARE = f"{L} rules=pure-fsdp mesh=fsdp:8"
@@ -23,6 +24,7 @@ FULL = "size=full"
 LF, QF, GF, DF, D3F, BF = (f"{one} {FULL}" for one in (L, Q, G, D, D3, B))
 LXF, MUONF, ZEROF, APARTF, MTPF = (f"{one} {FULL}" for one in (LX, MUON, ZERO, APART, MTP))
 SUMF, ZERO_SUMF = f"{ACCUMULATED} {FULL}", f"{ZERO_SUM} {FULL}"
+PLATEAUF = f"{PLATEAU} {FULL}"
 BAREF = f"{BARE} {FULL}"
 MOE_MUONF = f"{MOE_MUON} {FULL}"
 PIPEF = f"{L} mesh=stage:4,fsdp:32 {FULL}"
@@ -166,15 +168,17 @@ PIPELINE = (
     M("stages not named to the map", "gqa/stages.py", 'spmd_axis_name=None if is_explicit() else "stage"', "spmd_axis_name=None", PIPE, PIPEF, "pipeline"),
 )
 
+STEP = "nnx_migrate/parity/training/nnx.py"
 OPTIMIZER = (
     M("Muon over other axes", "gqa/muon.py", "return MuonDimensionNumbers((0, -2), (-1,))", "return MuonDimensionNumbers((0,), (-1,))", MUON, MUONF, "step"),
     M("Muon for the head", "gqa/muon.py", 'if name in NORMS_AND_TABLES or "logits_dense" in modules:', "if name in NORMS_AND_TABLES:", MUON, MUONF, "logits_dense"),
     M("heads as reduction", "gqa/muon.py", "return MuonDimensionNumbers((0,), (-2, -1))", "return MuonDimensionNumbers((0, -2), (-1,))", MUON, MUONF, "step"),
     M("Muon over all experts", "ds/muon.py", "return MuonDimensionNumbers((-2,), (-1,))", "return MuonDimensionNumbers((-2, 0), (-1,))", MOE_MUON, MOE_MUONF, "step"),
+    M("an optimizer that is not told the loss", STEP, "gradients, value=value, grad=gradients)", "gradients, grad=gradients)", f"{PLATEAU} steps=3", PLATEAUF, "'value'", "B46"),
+    M("an optimizer that is told another loss", STEP, "gradients, value=value, grad=gradients)", "gradients, value=0 * value, grad=gradients)", f"{PLATEAU} steps=3", PLATEAUF, "step", "B46"),
     M("a stack's axis for a matrix", "ds/muon.py", 'STACKS = ("dense_layers", "moe_layers")', 'STACKS = ("dense_layers",)', MOE_MUON, MOE_MUONF, "moe_layers", "", "vectors of a stack are named scale or bias, and left to AdamW by name"),
 )
 
-STEP = "nnx_migrate/parity/training/nnx.py"
 ACCUMULATION = (
     M("gradients not divided", STEP, "jax.tree.map(lambda one: one / number, total)", "total", SUM, SUMF, "step"),
     M("the last micro-batch's gradients", STEP, "jax.tree.map(jnp.add, total, gradients)", "gradients", SUM, SUMF, "step"),

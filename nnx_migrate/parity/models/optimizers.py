@@ -6,18 +6,25 @@ from typing import Any
 
 import jax
 import optax
-from optax.contrib import muon
+from optax.contrib import muon, reduce_on_plateau
 
 from nnx_migrate.parity.models.load import load
 
-OPTIMIZERS = ("adamw", "muon")
+OPTIMIZERS = ("adamw", "muon", "plateau")
 LEARNING_RATE = 1e-3
 
 
 def build_optimizer(name: str, side: str, shard_mode: str) -> optax.GradientTransformation:
-    """Return optax's AdamW, or its Muon with the dimension numbers of one side (``deepseek.linen``)."""
+    """Return an optimizer of optax; Muon has the dimension numbers of one side (``deepseek.linen``).
+
+    ``plateau`` is AdamW whose updates are halved at every step that does not halve the loss: what it
+    does depends on the loss from the second step on.
+    """
     if name == "adamw":
         return optax.adamw(LEARNING_RATE)
+    if name == "plateau":
+        halved = reduce_on_plateau(factor=0.5, patience=1, rtol=0.5)
+        return optax.chain(optax.adamw(LEARNING_RATE), halved)
     numbers = load(f"{side}.muon").dimension_numbers
     chosen = muon(LEARNING_RATE, muon_weight_dimension_numbers=numbers)
     return chosen if shard_mode == "auto" else over_auto_axes(chosen)

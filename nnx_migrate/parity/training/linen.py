@@ -187,7 +187,9 @@ def _step(case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments, 
         else:
             parts = microbatches(arrays, count)
             value, leaves, gradients = _accumulated(differentiated, leaves, params, parts)
-        updates, opt_state = optimizer.update(gradients, state["opt_state"], params)
+        updates, opt_state = optimizer.update(
+            gradients, state["opt_state"], params, value=value, grad=gradients
+        )
         trained, _ = named_leaves({"params": optax.apply_updates(params, updates)})
         variables = jax.tree.unflatten(treedef, list({**leaves, **trained}.values()))
         return value, {"variables": variables, "opt_state": opt_state}

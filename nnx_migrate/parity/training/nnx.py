@@ -252,7 +252,7 @@ def _step(
             parts = microbatches(arrays, count)
             value, after, gradients = _accumulated(differentiated, before, parts)
         model = nnx.merge(graph, after, copy=True)
-        optimizer.update(model, gradients)
+        optimizer.update(model, gradients, value=value, grad=gradients)
         return value, nnx.state((model, optimizer))
 
     return step

@@ -78,8 +78,13 @@ class Trained:
 
 
 def optimizer_of(case: ParityCase) -> Any:
-    """Return the optimizer of a case: optax's AdamW unless it names one."""
-    return optax.adamw(1e-3) if case.optimizer is None else case.optimizer
+    """Return the optimizer of a case: optax's AdamW unless it names one.
+
+    Its update takes ``value=`` and ``grad=``, the loss and its gradients, as optax names them; an
+    optimizer that has no use for them does not get them.
+    """
+    given = optax.adamw(1e-3) if case.optimizer is None else case.optimizer
+    return optax.with_extra_args_support(given)
 
 
 def stored(case: ParityCase, shardings: Any, arrays: Any) -> Any:

@@ -134,7 +134,7 @@ def test_every_word_is_read() -> None:
         (["model=deepseek", "compile=yes"], "compile=yes: expected true or false"),
         (["model=deepseek", "remat_policy=some"], "remat_policy: expected none or minimal or"),
         (["model=deepseek", "mtp_num_layers=-1"], "mtp_num_layers: expected 0 or more"),
-        (["model=deepseek", "optimizer=sgd"], "optimizer=sgd: expected adamw or muon"),
+        (["model=deepseek", "optimizer=sgd"], "optimizer=sgd: expected adamw or muon or plateau"),
         (["model=deepseek", "rules=pure-fspd"], "rules=pure-fspd: "),
         (["model=deepseek", "rules=no/such.yml"], "rules=no/such.yml: "),
         (["model=deepseek", "mesh=fdsp:8"],
