@@ -1,4 +1,7 @@
-"""The mutants, one a line: name, file, original, fault, command at tiny and at full size, place, hazards."""
+"""The mutants, one a line: name, file, original, fault, command at tiny and at full size, place, hazards.
+
+Hazards that no mutant is are in ``hazards.py``, with the test that shows each.
+"""
 
 from __future__ import annotations
 

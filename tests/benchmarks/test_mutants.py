@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.mutants import __main__ as suite
 from benchmarks.mutants import table
 from benchmarks.mutants.catalogue import MUTANTS
+from benchmarks.mutants.hazards import BEYOND, ELSEWHERE, HAZARDS, unplaced
 from benchmarks.mutants.mutant import (
     REWRITER,
     Mutant,
@@ -19,6 +21,7 @@ from benchmarks.mutants.mutant import (
 )
 from benchmarks.mutants.running import KEPT, Row, run
 from benchmarks.mutants.unmutated import words_of
+from benchmarks.sources import ROOT
 from nnx_migrate.parity.certificate import score
 from nnx_migrate.parity.certificate.data import Tally
 from tests.test_imports import ALLOWED
@@ -30,6 +33,21 @@ KILLED = Row("one", "tiny", "model=a", "different", ("forward",), "norm", True, 
 def test_every_mutant_can_be_applied() -> None:
     require_applicable(MUTANTS)
     assert len(MUTANTS) >= 100
+
+
+def test_every_hazard_is_a_mutant_or_has_a_test_or_a_reason() -> None:
+    assert unplaced(MUTANTS) == []
+    assert unplaced([]) == [one for one in HAZARDS if one not in {*ELSEWHERE, *BEYOND}] != []
+    named = {one for mutant in MUTANTS for one in mutant.hazards.split()}
+    assert {*named, *ELSEWHERE, *BEYOND} <= {*HAZARDS}
+    assert not ELSEWHERE.keys() & BEYOND.keys()
+
+
+@pytest.mark.parametrize("hazard", ELSEWHERE)
+def test_a_test_that_shows_a_hazard_is_there(hazard: str) -> None:
+    file, _, name = ELSEWHERE[hazard].partition("::")
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    assert name in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
 
 
 def test_rows_depend_on_no_folder_that_parity_imports_nothing_of() -> None:

@@ -59,8 +59,9 @@ class LinenStack(nn.Module):
 
 class Attention(nnx.Module):
     def __init__(self, *, rngs: nnx.Rngs) -> None:
-        for name in ("query", "key", "value"):
-            setattr(self, name, nnx.Linear(WIDTH, WIDTH, rngs=rngs))
+        self.query = nnx.Linear(WIDTH, WIDTH, rngs=rngs)
+        self.key = nnx.Linear(WIDTH, WIDTH, rngs=rngs)
+        self.value = nnx.Linear(WIDTH, WIDTH, rngs=rngs)
         self.cached_key = nnx.Cache(jnp.zeros((BATCH, LENGTH, WIDTH)))
         self.cached_value = nnx.Cache(jnp.zeros((BATCH, LENGTH, WIDTH)))
         self.index = nnx.Cache(jnp.zeros((), jnp.int32))
