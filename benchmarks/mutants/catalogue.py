@@ -189,10 +189,10 @@ ACCUMULATION = (
     M("a loss not divided", STEP, "jnp.sum(values) / number", "jnp.sum(values)", SUM, SUMF, "step"),
     M("the last micro-batch's loss", STEP, "jnp.sum(values) / number", "values[-1]", SUM, SUMF, "step"),
     M("micro-batches from last to first", STEP, "jax.lax.scan(body, (state, nothing), parts)", "jax.lax.scan(body, (state, nothing), parts, reverse=True)", SUM, SUMF, "step"),
-    M("the whole batch for every micro-batch", STEP, "parts = microbatches(arrays, count)", "parts = [jnp.broadcast_to(one, (count, *one.shape)) for one in arrays]", SUM, SUMF, "step"),
+    M("the whole batch for every micro-batch", STEP, "parts = microbatches(arrays, count)", "parts = [jnp.broadcast_to(one, (count, *one.shape)) for one in arrays]", SUM, SUMF, "Transformer/token_embedder"),
     M("every micro-batch begins anew", STEP, "return (after, jax.tree.map(", "return (state, jax.tree.map(", SUM, SUMF, "step", "", "a call of these models changes no variable; tests/parity/test_accumulation.py has statistics that it moves"),
     M("parameters of calls not gathered", STEP, "params = for_calls(case, params, wanted)", "params = params", ZERO_SUM, ZERO_SUMF, "constraint"),
-    M("parameters stay as they were gathered", STEP, "_with_values(after, params) if gathered else after", "after", ZERO, ZEROF, "params/"),
+    M("parameters stay as they were gathered", STEP, "_with_values(after, params) if gathered else after", "after", ZERO, ZEROF, "step"),
 )
 # fmt: on
 
