@@ -51,6 +51,7 @@ def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
         loss = load(f"{family}.{stack}.objective").loss
         return ParityCase(
             inputs=inputs,
+            rngs=dict.fromkeys(streams_of(config), options.seed),
             loss=functools.partial(loss, config=config),
             mesh=options.mesh,
             axis_rules=options.rules.logical_axis_rules,
@@ -68,6 +69,11 @@ def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
         linen=case("linen", linen=ours(config)),
         nnx=case(after, nnx=_constructor(options.form, theirs, config)),
     )
+
+
+def streams_of(config: Any) -> tuple[str, ...]:
+    """The streams that a call of the model draws from."""
+    return ("dropout",) if getattr(config, "dropout_rate", 0) > 0 else ()
 
 
 def _constructor(form: str, model: Any, config: Any) -> Callable[[Any], Any]:

@@ -56,6 +56,23 @@ def test_a_batch_that_is_not_told_is_one_for_every_micro_batch(
     assert options.describe().endswith(" gradient_accumulation_steps=4")
 
 
+@pytest.mark.parametrize(
+    ("words", "streams"),
+    [
+        (["model=llama2-7b", "dropout_rate=0.1", "seed=3"], {"dropout": 3}),
+        (["model=llama2-7b", "dropout_rate=0.1", "seed=3", "form=lazy"], {"dropout": 3}),
+        (["model=llama2-7b", "seed=3"], {}),
+        (["model=deepseek", "seed=3"], {}),
+    ],
+)
+def test_both_sides_have_the_stream_of_dropout_where_there_is_dropout(
+    words: list[str], streams: dict[str, int]
+) -> None:
+    options = model_options(read(words))
+    pair = pair_of(options, load(options.model.family).abstract_inputs(options.config))
+    assert pair.linen.rngs == pair.nnx.rngs == streams
+
+
 def test_every_word_is_read() -> None:
     words = read(
         [
@@ -171,6 +188,13 @@ def test_every_word_is_read() -> None:
          "sliding_window_size: expected at least 1, found 0"),
         (["model=gemma3-12b", "attn_logits_soft_cap=-1"],
          "attn_logits_soft_cap: expected 0 or more, found -1.0"),
+        (["model=llama2-7b", "dropout_rate=1"],
+         "dropout_rate: expected 0 or more and less than 1, found 1.0"),
+        (["model=llama2-7b", "dropout_rate=nan"],
+         "dropout_rate: expected 0 or more and less than 1, found nan"),
+        (["model=llama2-7b", "mesh=stage:2", "dropout_rate=0.1",
+          "pipeline_fsdp_ag_per_repeat=true"],
+         "dropout_rate: expected 0 beside pipeline_fsdp_ag_per_repeat, found 0.1"),
         (["model=gemma3-12b", "rope_linear_scaling_factor=0"],
          "rope_linear_scaling_factor: expected a positive number, found 0.0"),
         (["model=deepseek", "report=no/dir/r.json"],

@@ -100,6 +100,29 @@ def test_a_model_is_the_same_in_all_its_ways(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "words",
     [
+        ("model=llama2-7b",),
+        ("model=llama2-7b", "scan_layers=false", "form=lazy"),
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in (
+                ("model=llama2-7b", "scan_layers=false"),
+                ("model=llama2-7b", "form=lazy", "steps=2"),
+                ("model=llama2-7b", "mesh=stage:2,fsdp:2", "num_layers_per_pipeline_stage=2"),
+                ("model=gemma3-12b", "num_decoder_layers=3"),
+            )
+        ),
+    ],
+)
+def test_a_model_with_dropout_is_the_same_and_draws_as_linen_does(words: tuple[str, ...]) -> None:
+    done = parity(*words, "dropout_rate=0.1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.split()[:2] for line in done.stdout.splitlines()[1:-1]]
+    assert {name for name, status in lines if status == "pass"} >= REQUIRED | {"rng"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         ("model=deepseek3-671b",),
         pytest.param(
             (
