@@ -23,6 +23,7 @@ ROUND = f"{L} mesh=stage:2,fsdp:2 num_pipeline_microbatches=4"
 RING = f"{PIPE} num_decoder_layers=8 num_pipeline_microbatches=4"
 EARLY, LATE = f"{ROUND} pipeline_fsdp_ag_per_repeat=true", f"{PIPE} pipeline_fsdp_ag_once=true"
 DELAY = f"{L} mesh=stage:2,fsdp:2 pipeline_delay_activation_forwarding=true"
+DROP, DROP_APART, DROP_PIPE = (f"{one} dropout_rate=0.1" for one in (L, APART, PIPE))
 FULL = "size=full"
 LF, QF, GF, DF, D3F, BF = (f"{one} {FULL}" for one in (L, Q, G, D, D3, B))
 LXF, MUONF, ZEROF, APARTF, MTPF = (f"{one} {FULL}" for one in (LX, MUON, ZERO, APART, MTP))
@@ -35,6 +36,8 @@ ROUNDF = f"{PIPEF} num_pipeline_microbatches=8"
 # Every stage once: the last one hands nothing to the first.
 ONCEF = f"{PIPEF} num_layers_per_pipeline_stage=8"
 EARLYF, LATEF = f"{PIPEF} pipeline_fsdp_ag_per_repeat=true", f"{PIPEF} pipeline_fsdp_ag_once=true"
+DROPF, DROP_PIPEF = (f"{one} dropout_rate=0.1" for one in (LF, PIPEF))
+DROP_APARTF = f"{DROP_APART} {FULL} num_decoder_layers=2"
 DELAYF = f"{PIPEF} pipeline_delay_activation_forwarding=true"
 
 # fmt: off
@@ -46,7 +49,7 @@ MODEL = (
     M("the norm's mean without float32", "gqa/normalizations.py", "x = x.astype(jnp.float32)", "x = x.astype(jnp.bfloat16).astype(jnp.float32)", L, f"{LF} dtype=float32", "decoder/layers/pre_self_attention_layer_norm"),
     M("a residual left out", "gqa/layers.py", "residual = inputs + constrain(attention, RESIDUAL)", "residual = constrain(attention, RESIDUAL)", L, LF, "decoder/layers"),
     M("norms in the wrong order", "gqa/layers.py", "normal = self.post_self_attention_layer_norm(residual)", "normal = self.pre_self_attention_layer_norm(residual)", L, LF, "decoder/layers"),
-    M("a stopped gradient", "gqa/layers.py", "mlp = self.mlp(constrain(normal, RESIDUAL))\n        return", "mlp = self.mlp(jax.lax.stop_gradient(constrain(normal, RESIDUAL)))\n        return", L, LF, "decoder/layers/mlp"),
+    M("a stopped gradient", "gqa/layers.py", "mlp = self.mlp(constrain(normal, RESIDUAL))\n        outputs", "mlp = self.mlp(jax.lax.stop_gradient(constrain(normal, RESIDUAL)))\n        outputs", L, LF, "decoder/layers/mlp"),
     M("key and value swapped", "gqa/attention.py", "key = self.key(inputs)", "key = self.value(inputs)", L, LF, "decoder/layers/self_attention"),
     M("the causal mask off by one", "gqa/attention.py", "seen = distance >= 0 if", "seen = distance >= -1 if", L, LF, "decoder/layers/self_attention"),
     M("the window off by one", "gqa/attention.py", "(distance < window)", "(distance <= window)", G, GF, "decoder/layers/layers_0/self_attention", "B25"),
@@ -58,7 +61,7 @@ MODEL = (
     M("logits from the rows of another axis", "gqa/embeddings.py", "return jnp.einsum(\"ble,ve->blv\", x, table,", "return jnp.einsum(\"ble,ve->blv\", x[..., ::-1], table,", Q, QF, "Transformer"),
     M("queries scaled twice", "gqa/attention.py", "* size**-0.5", "* size**-1.0", Q, QF, "decoder/layers/self_attention"),
     M("logits of attention in less than float32", "gqa/attention.py", "preferred_element_type=jnp.float32,\n", "preferred_element_type=jnp.bfloat16,\n", L, LF, "decoder/layers/self_attention", "B35"),
-    M("a condition that no input reaches", "gqa/layers.py", "return constrain(residual + constrain(mlp, RESIDUAL), RESIDUAL), None", "out = constrain(residual + constrain(mlp, RESIDUAL), RESIDUAL)\n        return jax.numpy.where(out > 1e6, 0, out), None", L, LF, "decoder/layers"),
+    M("a condition that no input reaches", "gqa/layers.py", "return constrain(outputs, RESIDUAL), None", "out = constrain(outputs, RESIDUAL)\n        return jax.numpy.where(out > 1e6, 0, out), None", L, LF, "decoder/layers"),
     M("half of the features turned the wrong way", "gqa/rotary.py", "second * cosine + first * sine", "second * cosine - first * sine", L, LF, "decoder/layers/self_attention"),
     M("positions not scaled", "gqa/rotary.py", "astype(jnp.float32) / scaling_factor", "astype(jnp.float32)", G, GF, "decoder/layers/layers_2/self_attention"),
     M("weights of another dtype", "gqa/linears.py", '("embed", "mlp"),\n                    out_axes=HIDDEN,\n                    dtype=cfg.dtype,\n                    weight_dtype=cfg.weight_dtype', '("embed", "mlp"),\n                    out_axes=HIDDEN,\n                    dtype=cfg.dtype,\n                    weight_dtype="bfloat16"', L, LF, "decoder/layers/mlp/wi_0", "B03"),
@@ -77,7 +80,7 @@ LIFTS = (
     M("remat that forbids merging", "nnx_migrate/nn/lifts/remat.py", '"prevent_cse": prevent_cse,', '"prevent_cse": True,', L, LF, "decoder"),
     M("layers stacked along another axis", "gqa/model.py", 'elif cfg.scan_layers:\n            self.layers = nnm.scan(\n                nnm.remat(layer, prevent_cse=False, policy=saved),\n                variable_axes={"params": 1}', 'elif cfg.scan_layers:\n            self.layers = nnm.scan(\n                nnm.remat(layer, prevent_cse=False, policy=saved),\n                variable_axes={"params": 0}', L, LF, "decoder/layers", "B15 B16"),
     M("a stack of another name", "gqa/model.py", 'metadata_params={nnx.PARTITION_NAME: "layers"}', 'metadata_params={nnx.PARTITION_NAME: "dense_layers"}', L, LF, "decoder/layers", "B16"),
-    M("a stack whose layers are alike", "gqa/model.py", 'variable_axes={"params": 1},\n                split_rngs={"params": True},\n                in_axes=nnm.broadcast,\n                length=count', 'variable_axes={"params": 1},\n                split_rngs={"params": False},\n                in_axes=nnm.broadcast,\n                length=count', L, LF, "decoder"),
+    M("a stack whose layers are alike", "gqa/model.py", 'split_rngs={"params": True, "dropout": True},\n                in_axes=nnm.broadcast,\n                length=count', 'split_rngs={"params": False, "dropout": True},\n                in_axes=nnm.broadcast,\n                length=count', L, LF, "decoder"),
     M("the scan in reverse", "nnx_migrate/nn/loops/loop.py", "length=length, **self.options", 'length=length, **{**self.options, "reverse": True}', L, LF, "Transformer/decoder (model.py"),
     M("the scan unrolled", "nnx_migrate/nn/loops/loop.py", "length=length, **self.options", 'length=length, **{**self.options, "unroll": 2}', L, LF, "decoder"),
     M("the scan returns what it only reads", "nnx_migrate/nn/variables/parts.py", "return {i: one for i, one in found.items() if not _is_same(one, given[i])}", "return found", L, LF, "step: ", "B21"),
@@ -88,6 +91,27 @@ LIFTS = (
     M("initial values by another path", "nnx_migrate/nn/loops/stacking.py", "return jax.random.split(base, length)[index]", "return jax.random.split(base, length)[0 * index]", L, "", "decoder/layers"),
     M("lanes whose layers are alike", "gqa/pipeline.py", 'if cfg.schedule.repeats == 1:\n            if in_features is not None:\n                self.layers = stages(cfg, in_features=in_features, rngs=rngs)', 'if cfg.schedule.repeats == 1:\n            if in_features is not None:\n                self.layers = nnm.vmap(layer, variable_axes={"params": 0}, split_rngs={"params": False}, in_axes=None, axis_size=cfg.schedule.stages, metadata_params={nnx.PARTITION_NAME: "layers"})(cfg, in_features=in_features, rngs=rngs)', PIPE, "", "decoder/pipeline_module/layers"),
     M("lanes along another axis", "gqa/pipeline.py", 'elif in_features is not None:\n            self.layers = nnm.vmap(\n                stages,\n                variable_axes={"params": 0}', 'elif in_features is not None:\n            self.layers = nnm.vmap(\n                stages,\n                variable_axes={"params": 1}', ROUND, ROUNDF, "decoder/pipeline_module/layers"),
+)
+
+# Faults of keys alone: parity gives every draw one key, and only the count of the keys drawn sees them.
+KEYS = (
+    M("layers that drop alike", "gqa/model.py", 'split_rngs={"params": True, "dropout": True},\n                in_axes=nnm.broadcast,\n                length=count', 'split_rngs={"params": True, "dropout": False},\n                in_axes=nnm.broadcast,\n                length=count', DROP, DROPF, "rng", "B23"),
+    M("lazy layers that drop alike", "fixtures/gqa/lazy/model.py", 'split_rngs={"params": True, "dropout": True},\n                in_axes=nn.broadcast,\n                length=count', 'split_rngs={"params": True, "dropout": False},\n                in_axes=nn.broadcast,\n                length=count', f"{DROP} form=lazy", f"{DROPF} form=lazy", "rng", "B23"),
+    M("a stack that drops alike in every call", "nnx_migrate/nn/loops/groups.py", "count.set_value(count[...] + 1)", "count.set_value(count[...])", DROP, DROPF, "rng", "B23"),
+    M("iterations of a pipeline that drop alike", "gqa/stages.py", "jax.random.fold_in(key, iteration)", "jax.random.fold_in(key, 0 * iteration)", DROP_PIPE, DROP_PIPEF, "rng", "B23 B39"),
+    M("stages that drop alike", "gqa/stages.py", "return jax.random.split(jax.random.fold_in(key, iteration), config.schedule.stages)", "return jax.random.split(jax.random.fold_in(key, iteration), config.schedule.stages)[jax.numpy.zeros(config.schedule.stages, int)]", DROP_PIPE, DROP_PIPEF, "rng", "B23"),
+    M("a pipeline's key drawn at construction", "gqa/pipeline.py", "self.dropout_rng = nnm.stream(rngs, 'dropout')", "self.dropout_rng = functools.partial(jax.numpy.copy, nnm.stream(rngs, 'dropout')())", DROP_PIPE, DROP_PIPEF, "rng", "B06 B23"),
+)
+
+DROPOUT = (
+    M("dropout left out", "gqa/layers.py", "outputs = residual + constrain(mlp, RESIDUAL)\n        if cfg.dropout_rate > 0:", "outputs = residual + constrain(mlp, RESIDUAL)\n        if False:", DROP, DROPF, "decoder/layers", "B13"),
+    M("Linen's dropout in a call", "gqa/linears.py", "x = self.Dropout_0(x)", "from flax.linen import Dropout; x = Dropout(cfg.dropout_rate, broadcast_dims=(-2,), deterministic=False)(x)", DROP, DROPF, "Dropout", "B13"),
+    M("dropout turned off", "gqa/linears.py", "deterministic=False, rngs=rngs", "deterministic=True, rngs=rngs", DROP, DROPF, "decoder/layers/mlp", "B13"),
+    M("dropout at another rate", "gqa/linears.py", "cfg.dropout_rate, broadcast_dims", "0.5 * cfg.dropout_rate, broadcast_dims", DROP, DROPF, "decoder/layers/mlp"),
+    M("tokens that drop other features", "gqa/linears.py", "broadcast_dims=(-2,)", "broadcast_dims=()", DROP, DROPF, "decoder/layers/mlp"),
+    M("dropout before the norm", "gqa/layers.py", "normal = self.post_self_attention_layer_norm(residual)", "normal = self.post_self_attention_layer_norm(self.Dropout_0(residual) if cfg.dropout_rate > 0 else residual)", DROP, DROPF, "decoder/layers"),
+    M("a draw without its stream", "gqa/linears.py", "x = self.Dropout_0(x)", "x = self.Dropout_0(x, rngs=self.Dropout_0.rngs.key[...])", DROP_APART, DROP_APARTF, "decoder/layers_0/mlp", "B06 B23"),
+    M("a key drawn at construction", "gqa/linears.py", "self.Dropout_0 = nnx.Dropout(\n                cfg.dropout_rate, broadcast_dims=(-2,), deterministic=False, rngs=rngs\n            )", "self.Dropout_0 = __import__(\"functools\").partial(nnx.Dropout(cfg.dropout_rate, broadcast_dims=(-2,), deterministic=False), rngs=rngs.dropout())", DROP_APART, DROP_APARTF, "decoder/layers_0/mlp", "B06 B23"),
 )
 
 SHARDING = (
@@ -199,6 +223,8 @@ ACCUMULATION = (
 MUTANTS = (
     *MODEL,
     *LIFTS,
+    *KEYS,
+    *DROPOUT,
     *SHARDING,
     *LOSS,
     *EXPERTS,
