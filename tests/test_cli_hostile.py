@@ -17,6 +17,7 @@ from nnx_migrate.cli import main
 from nnx_migrate.digests import digest
 from nnx_migrate.model import JOURNAL_FOLDER
 from nnx_migrate.rewrite.journal import journal_file, original_file
+from nnx_migrate.source import discovery
 from tests.hostile import FEW, mutations
 
 MODEL = """\
@@ -335,3 +336,28 @@ def test_a_path_that_leads_nowhere_is_one_line(
 ) -> None:
     (root / "loop").symlink_to("loop")
     refused(["rewrite", str(root / path), "--check"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("bound", "found"), [("MOST_FILES", "10 Python files"), ("MOST_ENTRIES", "10 files and dir")]
+)
+@pytest.mark.parametrize("words", [["--root", "{root}"], []])
+def test_a_root_that_holds_more_than_a_project_is_refused(
+    root: Path,
+    words: list[str],
+    bound: str,
+    found: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(discovery, bound, 10)
+    for number in range(11):
+        (root / "other" / f"d{number}").mkdir(parents=True)
+        (root / "other" / f"d{number}" / "a.py").write_text("")
+    (root / "z").mkdir()
+    (root / "z" / "model.py").write_text(MODEL)
+    line = refused(
+        ["rewrite", str(root / "z"), "--check", *(word.format(root=root) for word in words)], capsys
+    )
+    assert f"{root}: expected the root of a project, found more than {found}" in line
+    assert main(["rewrite", str(root / "z"), "--check", "--root", str(root / "z")]) == 1

@@ -10,7 +10,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
+from threading import Lock
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -93,17 +96,29 @@ def _run(jobs: list[Job], options: argparse.Namespace) -> list[Row]:
     known = {(row.mutant, row.mode, row.words): row for row in table.read(path)}
     current = {_key(job) for job in jobs_of(MUTANTS, MODES)}
     known = {key: row for key, row in known.items() if key in current}
+    writing = Lock()
     with progress() as bar:
         task = bar.add_task("", total=len(jobs))
-        for job in jobs:
+
+        def attempt(job: Job) -> None:
             mutant, mode, words = job
-            bar.update(task, description=mutant.name if mutant else " ".join(words))
-            if not _is_current(known.get(_key(job)), mutant, None if options.any_tree else tree):
-                known[_key(job)] = run(mutant, mode, words, tree)
+            row = known.get(_key(job))
+            if row is None or not _is_current(row, mutant, None if options.any_tree else tree):
+                row = run(mutant, mode, words, tree)
             elif mutant is not None:
-                known[_key(job)] = known[_key(job)].of_place(mutant.place)
-            table.write(path, _in_order(known))
-            bar.advance(task)
+                row = row.of_place(mutant.place)
+            with writing:
+                known[_key(job)] = row
+                table.write(path, _in_order(known))
+                bar.update(task, advance=1, description=mutant.name if mutant else " ".join(words))
+
+        def attempt_all(command: list[Job]) -> None:
+            for job in command:  # the pair without a fault first: it leaves the Linen side's result
+                attempt(job)
+
+        commands = [list(found) for _, found in groupby(jobs, key=lambda job: job[1:])]
+        with ThreadPoolExecutor(options.workers) as pool:
+            list(pool.map(attempt_all, commands))
     return _in_order(known)
 
 
@@ -136,6 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
     parser.add_argument("--mutant", action="append", metavar="NAME", help="only this; repeatable")
     parser.add_argument("--mode", action="append", choices=MODES, help="only this size")
+    parser.add_argument("--workers", type=int, default=1, help="commands at once")
     parser.add_argument("--any-tree", action="store_true", help="keep rows of other sources")
     parser.add_argument(
         "--unmutated", type=int, metavar="N", help="N pairs without a fault instead"

@@ -28,7 +28,8 @@ class Mutant:
       old, new: ``old`` stands exactly once in the file.
       tiny: words of the ``parity`` command whose checks have to see it; ``full``: those at full
         size, "" where that says nothing.
-      place: what the message has to contain, the path of the module as a rule.
+      place: what the message has to contain, the path of the module as a rule; ``a | b``: one of them, as
+        the two sizes may have other layers.
       hazards: ids of the catalogue of real bugs that it is.
       equivalent: why no check can see it; such a mutant has to survive.
     """

@@ -60,17 +60,24 @@ class Row:
     def knows(self, place: str) -> bool:
         """Whether the row can tell if the message has a place: of a long one it has the beginning."""
         whole = len(self.message) < KEPT
-        return place == self.place or whole or place in self.message
+        return place == self.place or whole or names(self.message, place)
 
     def of_place(self, place: str) -> Row:
         """The row for a mutant that now expects another place in the message, which it `knows`."""
         return (
-            self if place == self.place else replace(self, place=place, named=place in self.message)
+            self
+            if place == self.place
+            else replace(self, place=place, named=names(self.message, place))
         )
 
     def as_json(self) -> dict[str, Any]:
         """The row as plain data."""
         return {**asdict(self), "killed_by": list(self.killed_by)}
+
+
+def names(message: str, place: str) -> bool:
+    """Whether a message has a place, ``a/b`` or any of ``a/b | c.py``."""
+    return any(one in message for one in place.split(" | "))
 
 
 def row_of(data: dict[str, Any]) -> Row:
@@ -103,7 +110,7 @@ def run(mutant: Mutant | None, mode: str, words: tuple[str, ...], tree: str) -> 
         verdict=found.get("verdict", f"exit code {done.returncode}"),
         killed_by=tuple(one["name"] for one in failed),
         place="" if mutant is None else mutant.place,
-        named=mutant is not None and mutant.place in message,
+        named=mutant is not None and names(message, mutant.place),
         message=message[:KEPT],
         seconds=round(time.monotonic() - start, 1),
         definition="" if mutant is None else mutant.digest(),

@@ -24,7 +24,7 @@ from nnx_migrate.rewrite import journal as journals
 from nnx_migrate.rewrite.journal import Journal, JournalError
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.writer import Busy, PlannedWrite
-from nnx_migrate.source.discovery import Discovery, discover, project_files
+from nnx_migrate.source.discovery import Discovery, TooLarge, discover, project_files
 from nnx_migrate.source.files import SourceText, decode, find_root, read
 from nnx_migrate.source.settings import Settings, SettingsError, read_settings
 
@@ -193,7 +193,10 @@ def _request(run: _Run) -> RewriteRequest:
                 run.failures[name] = reason
     files = tuple(source for name, source in run.texts.items() if name not in fixed)
     read_already = {source.path for source in run.texts.values()}
-    others = project_files(run.root, run.options.root is not None, run.found)
+    try:
+        others = project_files(run.root, run.options.root is not None, run.found)
+    except TooLarge as error:
+        raise UsageError(str(error)) from error
     around = (read(path) for path in others if path not in read_already)
     context = [source for source in around if isinstance(source, SourceText)]
     context += [run.texts[name] for name in sorted(fixed)]

@@ -50,8 +50,12 @@ NO: Values = frozenset({NoModule()})
 
 def symbol_state(name: str) -> str:
     """``linen``, ``nnx``, ``maybe`` or ``other`` for a class outside the project."""
-    if under(name, LINEN) or name in TO_LINEN:
+    if name in TO_LINEN:
         return "linen"
+    if under(name, LINEN):
+        # Functions of Linen and protocols of initialisers are no classes of modules.
+        is_class = name.rpartition(".")[2][:1].isupper()
+        return "linen" if is_class and not under(name, f"{LINEN}.initializers") else "other"
     if name in BRIDGE_MODULES:
         return "other"
     if under(name, "flax.nnx"):

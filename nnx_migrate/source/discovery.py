@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from os.path import commonpath
@@ -12,6 +12,13 @@ from pathlib import Path
 from nnx_migrate.source.files import ReadFailure
 
 SKIPPED = frozenset({"venv", "node_modules", "__pycache__"})  # besides all hidden directories
+# Of what a root may hold. One with more is no project: the home directory, a disk.
+MOST_FILES = 50_000  # of Python
+MOST_ENTRIES = 2_000_000  # files and directories of any kind
+
+
+class TooLarge(ValueError):
+    """A root that holds more than a project does; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -111,20 +118,27 @@ def _kind(path: Path) -> str:
     return "expected a Python file (*.py, or a script that starts with #! and python)"
 
 
-def _walk(directory: Path, tree: Path) -> Iterator[Path | ReadFailure]:
-    """``*.py`` files below ``directory``. Links are judged, never followed."""
+def _walk(
+    directory: Path, tree: Path, count: Callable[[int], None] | None = None
+) -> Iterator[Path | ReadFailure]:
+    """``*.py`` files below ``directory``. Links are judged, never followed.
+
+    ``count`` is told how many entries each directory has.
+    """
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError as error:
         yield ReadFailure(directory, f"unreadable directory: {error.strerror}")
         return
+    if count is not None:
+        count(len(entries))
     for entry in entries:
         path = Path(entry.path)
         if entry.is_symlink():
             yield from _judge_link(path, tree)
         elif entry.is_dir():
             if not skipped(path):
-                yield from _walk(path, tree)
+                yield from _walk(path, tree, count)
         elif entry.name.endswith(".py"):
             if entry.is_file():
                 yield path
@@ -198,12 +212,41 @@ def project_files(root: Path, explicit: bool, found: Discovery) -> tuple[Path, .
 
     A root that was named, or that a pyproject.toml or .git marks, is read whole. Otherwise nothing
     says where the project ends: it is PATH itself, and the outermost package around it.
+
+    Raises:
+        TooLarge: the root holds more than a project does.
     """
     if explicit or (root / "pyproject.toml").is_file() or (root / ".git").exists():
-        return discover([root]).files
+        return _bounded(root)
     if root == found.base and found.base in {path.parent for path in found.files}:
         beside = (path for path in sorted(root.glob("*.py")) if not path.is_symlink())
         return tuple(path for path in beside if path.is_file()) + found.left_out
     if root == found.base:
         return found.left_out
     return discover([root / found.base.relative_to(root).parts[0]]).files
+
+
+def _bounded(root: Path) -> tuple[Path, ...]:
+    """The Python files below a root, given up once they are more than those of a project."""
+    left = MOST_ENTRIES
+    found: set[Path] = set()
+
+    def count(entries: int) -> None:
+        nonlocal left
+        left -= entries
+        if left < 0:
+            raise TooLarge(_too_large(root, f"{MOST_ENTRIES} files and directories"))
+
+    for one in _walk(root, root, count):
+        if isinstance(one, Path):
+            found.add(one)
+        if len(found) > MOST_FILES:
+            raise TooLarge(_too_large(root, f"{MOST_FILES} Python files"))
+    return tuple(sorted(found))
+
+
+def _too_large(root: Path, found: str) -> str:
+    return (
+        f"{root}: expected the root of a project, found more than {found} below it: name one nearer "
+        "to PATH with --root"
+    )

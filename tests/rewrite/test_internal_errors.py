@@ -11,6 +11,7 @@ from nnx_migrate.rewrite import conversions
 from nnx_migrate.rewrite.engine import rewrite_project
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.files import SourceText
+from tests.rewrite.projects import rewrite
 
 SOURCE = """\
 import flax.linen as nn
@@ -61,3 +62,9 @@ def test_the_debug_switch_lets_the_bug_through(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(conversions, "convert_class", broken)
     with pytest.raises(KeyError, match="lost"):
         _rewrite()
+
+
+@pytest.mark.parametrize("base", ["nn.initializers.Initializer", "nn.relu", "nn.no_such"])
+def test_a_class_of_a_base_that_is_no_module_is_no_fault_of_ours(base: str) -> None:
+    text = f"import flax.linen as nn\n\n\nclass Scaled({base}):\n    width: int = 3\n"
+    assert rewrite({"m.py": text}).references.balanced

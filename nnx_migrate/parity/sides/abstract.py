@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate.nn.variables.sharing import renamed_paths
@@ -99,7 +100,11 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
             return _failed(name, {}, (CONSTRUCT,), error)
         names = LinenNames({**renamed_paths(module), **(case.path_map or {})})
         shapes, _ = names.variables(nnx.state(module))
-        apply = nnx_apply(case, module, names, set())
+
+        def apply(
+            variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> tuple[Any, Variables]:
+            return nnx_apply(case, _seeded(module), names, set())(variables, args, kwargs)
 
         def begin(case: ParityCase) -> Training:
             return begin_nnx(case, module, names, None, arguments, mesh)
@@ -130,6 +135,20 @@ def _built(
         return module
     args, kwargs = arguments.rebuild(arrays)
     return lazy.built(case, module, args, kwargs)
+
+
+def _seeded(module: nnx.Module) -> nnx.Module:
+    """The abstract module with random streams that can be drawn from; which keys does not matter."""
+
+    def seeded(leaf: Any) -> Any:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jnp.broadcast_to(jax.random.key(0), leaf.shape)
+        return jnp.zeros(leaf.shape, leaf.dtype)
+
+    parts: Any = nnx.split(module, nnx.RngState, ...)
+    graphdef, streams, rest = parts
+    found: nnx.Module = nnx.merge(graphdef, jax.tree.map(seeded, streams), rest)
+    return found
 
 
 def _traced(
