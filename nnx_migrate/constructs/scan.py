@@ -22,6 +22,7 @@ from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal
 from nnx_migrate.constructs.common.lifts import (
     Given,
     convert_lift,
+    named_from_the_end,
     no_named_class,
     no_size,
     other_metadata,
@@ -56,7 +57,7 @@ def unsupported(given: Given) -> Refusal | None:
     refusal = no_named_class("scan", given, _BY_HAND)
     if refusal is None and _stacks(given.get("variable_axes")):
         refusal = no_size("scan", "length", "layers", given)
-    refusal = refusal or other_metadata("scan", given)
+    refusal = refusal or other_metadata("scan", given) or named_from_the_end("scan", given)
     out_axes = given.get("out_axes")
     if refusal is not None or out_axes is None:
         return refusal

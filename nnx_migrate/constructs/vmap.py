@@ -19,6 +19,7 @@ from nnx_migrate.constructs.common.lifts import (
     Given,
     convert_lift,
     is_shared,
+    named_from_the_end,
     no_named_class,
     no_size,
     other_metadata,
@@ -43,7 +44,7 @@ def unsupported(given: Given) -> Refusal | None:
     refusal = no_named_class("vmap", given, _BY_HAND)
     if refusal is None and not is_shared(given.get("variable_axes")):
         refusal = no_size("vmap", "axis_size", "lanes", given)
-    return refusal or other_metadata("vmap", given)
+    return refusal or other_metadata("vmap", given) or named_from_the_end("vmap", given)
 
 
 CONSTRUCT = Construct(

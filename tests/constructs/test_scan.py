@@ -69,6 +69,10 @@ def test_options_stay_what_they_are(before: str, after: str) -> None:
         ("nn.scan(Block, variable_axes={'params': 0}, length=None)", "without length="),
         ("nn.scan(Block, out_axes=(0, nn.broadcast))", "nn.broadcast in out_axes"),
         ("nn.scan(Block, axis=1)", "unknown argument 'axis'"),
+        (
+            "nn.scan(Block, variable_axes={'params': -1}, length=3, metadata_params={nn.PARTITION_NAME: 'a'})",
+            "along an axis from the end, with its name",
+        ),
     ],
 )
 def test_a_scan_that_cannot_be_carried_over_is_refused(text: str, reason: str) -> None:

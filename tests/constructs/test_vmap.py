@@ -61,6 +61,10 @@ def test_options_stay_what_they_are(before: str, after: str) -> None:
         ("nn.vmap(Critic, variable_axes={'params': 0})", "without axis_size="),
         ("nn.vmap(Critic, variable_axes={**axes})", "without axis_size="),
         ("nn.vmap(Critic, length=1)", "unknown argument 'length'"),
+        (
+            "nn.vmap(Critic, variable_axes={'params': -1}, axis_size=2, metadata_params={nn.PARTITION_NAME: 'a'})",
+            "along an axis from the end, with its name",
+        ),
     ],
 )
 def test_a_vmap_that_cannot_be_carried_over_is_refused(text: str, reason: str) -> None:

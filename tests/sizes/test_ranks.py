@@ -178,6 +178,13 @@ def test_rows_of_a_table_have_an_axis_whatever_is_looked_up(body: str) -> None:
         ("z = y.shape[-1]\nx = y[None]", "y_features"),
         ("x = y[None]\nz = nn.Dense(5)(y)", "y_features"),
         ("x = nn.Dense(5)(y)[None]", "5"),
+        (
+            (
+                "k = self.param('k', nn.initializers.ones, (y.shape[-1], 5))\n"
+                "x = jnp.stack([jax.lax.dot_general(y, k, (((y.ndim - 1,), (0,)), ((), ())))])"
+            ),
+            "5",
+        ),
         ("x = y[None]\nz = nn.RNN(nn.GRUCell(5))(x)", "y_features"),
         ("x = y[None, :]", "y_features"),
         ("x = jnp.expand_dims(y, -1)", "1"),

@@ -91,6 +91,20 @@ def no_size(name: str, option: str, what: str, given: Given) -> Refusal | None:
     )
 
 
+def named_from_the_end(name: str, given: Given) -> Refusal | None:
+    """The refusal of stacks along an axis that is counted from the end, where axes have names.
+
+    Linen names such an axis one place too early (flax 0.12.8, core/meta.py, ``Partitioned.add_axis``).
+    """
+    axes = given.get("variable_axes")
+    values = axes.values if isinstance(axes, ast.Dict) else []
+    is_counted = any(isinstance(one, ast.UnaryOp) for one in values)
+    if not is_counted or "metadata_params" not in given:
+        return None
+    recipe = "count the axis from the front: Linen names an axis of -1 one place too early"
+    return Refusal(f"{name} along an axis from the end, with its name", recipe, axes)
+
+
 def other_metadata(name: str, given: Given) -> Refusal | None:
     """The refusal of ``metadata_params`` that only boxes of the user's own classes read."""
     params = given.get("metadata_params")

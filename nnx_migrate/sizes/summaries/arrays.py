@@ -43,7 +43,7 @@ def _dot_general(call: LibraryCall) -> Value:
     sizes = right.known(right.rank)
     kept = tuple(size for axis, size in enumerate(sizes) if axis not in counted)
     rank = left.rank + len(kept) - len(axes) if left.rank is not None else None
-    return Array(kept, rank)
+    return Array(kept, rank, least=len(kept))
 
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
