@@ -143,6 +143,11 @@ class _Recorder(Reader):
                 one.values = results
         return results
 
+    def _argument(self, argument: Any, place: int) -> int:
+        """By its name: one that a side has no use for is left out, and moves no other."""
+        name = (("name", str(argument.location)),)
+        return self._terms.intern(Term("argument", name, (), self._type(argument.type)))
+
     def _carried(self, types: Sequence[TensorType], initial: tuple[int, ...]) -> list[int]:
         """By what they start from: a loop that carries one value more has the others elsewhere."""
         loop = (("loop", str(self._loops)),)

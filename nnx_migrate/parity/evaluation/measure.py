@@ -313,8 +313,7 @@ def execute(
     keys = [jax.random.key(seed) for seed in KEYS]
     call, differences = run, []
     if case.compiled:
-        # An argument that one side has no use for would move the others to other places.
-        traced = jax.jit(run, keep_unused=True).trace(variables, keys[0], arrays)
+        traced = jax.jit(run).trace(variables, keys[0], arrays)
         lowered = traced.lower()
         note_program(result, name, traced, lowered)
         call = lowered.compile(dict(options or {}))
@@ -325,8 +324,7 @@ def execute(
         return runs, [], 0
     if case.compiled:
         # A second, independent trace; the same text compiles to the same program, so it runs again.
-        again = jax.jit(lambda *a: run(*a), keep_unused=True)
-        lowered = again.lower(variables, keys[0], arrays)
+        lowered = jax.jit(lambda *a: run(*a)).lower(variables, keys[0], arrays)
         text, other = result.programs[name], canonical.canonical(lowered.as_text())
         differences = [] if other == text else [canonical.first_line_apart(text, other)]
     left = fetch(named_leaves(runs[0])[0])

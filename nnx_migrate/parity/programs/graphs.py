@@ -129,9 +129,7 @@ class Reader:
         block = main.regions[0].blocks[0]
         scope = Scope(0)
         for index, argument in enumerate(block.arguments):
-            scope.values[argument] = self._terms.intern(
-                Term("argument", (), (), self._type(argument.type), index)
-            )
+            scope.values[argument] = self._argument(argument, index)
         results = self._block(block, scope)
         signature = tuple(
             str(main.attributes[name])
@@ -140,6 +138,10 @@ class Reader:
         )
         types = tuple(str(argument.type) for argument in block.arguments)
         return types, signature, tuple(sorted(self._declarations)), results, tuple(scope.effects)
+
+    def _argument(self, argument: Any, place: int) -> int:
+        """What stands for an argument of the program."""
+        return self._terms.intern(Term("argument", (), (), self._type(argument.type), place))
 
     def _block(self, block: Any, scope: Scope) -> tuple[int, ...]:
         """Read a block into ``scope`` and return what its terminator hands on."""
