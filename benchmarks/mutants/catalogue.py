@@ -101,12 +101,12 @@ KEYS = (
     M("a stack that drops alike in every call", "nnx_migrate/nn/loops/groups.py", "count.set_value(count[...] + 1)", "count.set_value(count[...])", DROP, "", "keys", "B23"),
     M("iterations of a pipeline that drop alike", "gqa/stages.py", "jax.random.fold_in(key, iteration)", "jax.random.fold_in(key, 0 * iteration)", DROP_PIPE, "", "keys", "B23 B39"),
     M("stages that drop alike", "gqa/stages.py", "return jax.random.split(jax.random.fold_in(key, iteration), config.schedule.stages)", "return jax.random.split(jax.random.fold_in(key, iteration), config.schedule.stages)[jax.numpy.zeros(config.schedule.stages, int)]", DROP_PIPE, "", "keys", "B23"),
-    M("a pipeline's key drawn at construction", "gqa/pipeline.py", "self.dropout_rng = nnm.stream(rngs, 'dropout')", "self.dropout_rng = functools.partial(jax.numpy.copy, nnm.stream(rngs, 'dropout')())", DROP_PIPE, DROP_PIPEF, "rng", "B06 B23"),
+    M("a pipeline's key drawn at construction", "gqa/pipeline.py", "self.dropout_rng = nnm.stream(rngs, 'dropout')", "self.dropout_rng = functools.partial(jax.numpy.copy, nnm.stream(rngs, 'dropout')())", DROP_PIPE, DROP_PIPEF, "rng | DecoderLayer", "B06 B23"),
 )
 
 DROPOUT = (
     M("dropout left out", "gqa/layers.py", "outputs = residual + constrain(mlp, RESIDUAL)\n        if cfg.dropout_rate > 0:", "outputs = residual + constrain(mlp, RESIDUAL)\n        if False:", DROP, DROPF, "decoder/layers", "B13"),
-    M("Linen's dropout in a call", "gqa/linears.py", "x = self.Dropout_0(x)", "from flax.linen import Dropout; x = Dropout(cfg.dropout_rate, broadcast_dims=(-2,), deterministic=False)(x)", DROP, DROPF, "Dropout", "B13"),
+    M("Linen's dropout in a call", "gqa/linears.py", "x = self.Dropout_0(x)", "from flax.linen import Dropout; x = Dropout(cfg.dropout_rate, broadcast_dims=(-2,), deterministic=False)(x)", DROP, DROPF, "Dropout | CallCompactUnboundModuleError", "B13"),
     M("dropout turned off", "gqa/linears.py", "deterministic=False, rngs=rngs", "deterministic=True, rngs=rngs", DROP, DROPF, "decoder/layers/mlp", "B13"),
     M("dropout at another rate", "gqa/linears.py", "cfg.dropout_rate, broadcast_dims", "0.5 * cfg.dropout_rate, broadcast_dims", DROP, DROPF, "decoder/layers/mlp"),
     M("tokens that drop other features", "gqa/linears.py", "broadcast_dims=(-2,)", "broadcast_dims=()", DROP, DROPF, "decoder/layers/mlp"),
