@@ -93,8 +93,9 @@ class Origin:
 UNSEEN = "no call seen here reaches it, and it is built as well"
 ONE_OF_SEVERAL = "one of several submodules is taken here: what no call reaches is built as well"
 NO_ROUND = "a loop that calls it may have no round, and it is built as well"
+HANDED_ON = "it is handed to what may leave it without a call, and it is built as well"
 # That Linen's init makes it, too, is not proven: a class with such a note is lazy.
-UNPROVEN = (UNSEEN, ONE_OF_SEVERAL, NO_ROUND)
+UNPROVEN = (UNSEEN, ONE_OF_SEVERAL, NO_ROUND, HANDED_ON)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from itertools import combinations
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Instance, Submodule, Use
+from nnx_migrate.abstract.values import Instance, Submodule, Use, held_modules
 from nnx_migrate.sizes.expressions.conditions import HAS
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.module_arguments import makes_variables
 from nnx_migrate.sizes.inference.paired_rounds import is_read_as_filled
 from nnx_migrate.sizes.inference.places import place_of
 from nnx_migrate.sizes.initial_call import is_constructible
-from nnx_migrate.sizes.result import NO_ROUND, Elsewhere, Untold
+from nnx_migrate.sizes.result import HANDED_ON, NO_ROUND, Elsewhere, Untold
 from nnx_migrate.source.walking import each, walk
 
 Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobody knows which
@@ -217,6 +217,27 @@ def note_unseen(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
     assert module.call is not None
     if makes_variables(analysis, module) and id(module.call) not in analysis.interpreter.applied:
         analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
+
+
+def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use]) -> None:
+    """Note a submodule that a compact method hands to one that does not call it whenever it is called.
+
+    ``Block(inner=nn.Dense(4), deep=self.deep)(x)``, where Block calls ``inner`` only if it is ``deep``: the
+    condition stands in another class than what builds.
+    """
+    assert module.call is not None
+    holders = [
+        one
+        for one in analysis.interpreter.built.values()
+        if isinstance(one, Instance)
+        and any(held is module for field in one.fields.values() for held in held_modules(field))
+    ]
+    records = analysis.root.records
+    wanted = [way for one in holders for way in ways(records.get(id(one.call), []))]
+    found = [frozenset(way) for way in ways(uses)]
+    is_called = all(any(one <= {*way} for one in found) for way in wanted)
+    if uses and not is_called and makes_variables(analysis, module):
+        analysis.interpreter.ask(module.call, HANDED_ON)
 
 
 def _note_open(

@@ -22,6 +22,7 @@ from nnx_migrate.sizes.inference.options import (
 from nnx_migrate.sizes.inference.parts import check_whole
 from nnx_migrate.sizes.inference.reachability import (
     is_in_setup,
+    note_handed_on,
     note_unseen,
     reached,
     reached_in_setup,
@@ -116,6 +117,7 @@ def _reached(
         return reached_in_setup(analysis, module, uses, sizes)
     if not uses:
         note_unseen(analysis, module)
+    note_handed_on(analysis, module, uses)
     return reached(uses)
 
 
