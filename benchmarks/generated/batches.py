@@ -36,8 +36,7 @@ class Row:
     @property
     def faults(self) -> dict[str, Outcome]:
         """Outcomes that are wrong, by form."""
-        fine = FINE | {"announced"}
-        return {form: one for form, one in self.outcomes.items() if one.kind not in fine}
+        return {form: one for form, one in self.outcomes.items() if one.kind not in FINE}
 
 
 def row_of(data: Mapping[str, Any]) -> Row:

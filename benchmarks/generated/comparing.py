@@ -23,7 +23,7 @@ from nnx_migrate.source.files import SourceText
 ROOT = Path("/project")  # no file is read: only a name
 FORMS = ("lazy", "auto")
 EQUAL = "equal"
-# Outcomes that nothing is wrong with, or that the report announces.
+# Outcomes that nothing is wrong with.
 FINE = frozenset({EQUAL, "equal by operation"})
 
 
@@ -32,9 +32,9 @@ class Outcome:
     """What became of a project in one form.
 
     Attributes:
-      kind: `EQUAL`; "equal by operation" where only the compiled programs round apart; "announced"
-        where the report names the difference; else "different", "raises", "crash", "unconverted",
-        "comments", "not stable", or "broken" where a caller is left that will not run.
+      kind: `EQUAL`; "equal by operation" where only the compiled programs round apart; else
+        "different", "raises", "crash", "unconverted", "comments", "not stable", or "broken" where a
+        caller is left that will not run.
       detail: the first difference, or the error.
       classes: how many classes there are.
       explicit: how many of them are explicit.
@@ -81,10 +81,7 @@ def outcome(project: Project, form: str, wanted: Transcript, run: Runner = trans
             "" if alike else f"Linen raises {wanted}; then {then}",
             *counts,
         )
-    kind, detail = _compared(files, after, wanted, found)
-    if kind not in FINE and form == "auto" and (said := announced(result)):
-        return Outcome("announced", f"{said} ({kind}: {detail})", *counts)
-    return Outcome(kind, detail, *counts)
+    return Outcome(*_compared(files, after, wanted, found), *counts)
 
 
 def rewritten(files: Mapping[str, str], form: str) -> RewriteResult:
@@ -97,15 +94,6 @@ def texts(result: RewriteResult, files: Mapping[str, str]) -> dict[str, str]:
     """The project after the run."""
     new = {one.path: one.code for one in result.files if one.code is not None}
     return {path: new.get(path, text) for path, text in files.items()}
-
-
-def announced(result: RewriteResult) -> str:
-    """What the report says for a person to look at; empty when it says nothing.
-
-    Remarks on meshes announce no difference: the programs have none.
-    """
-    said = (one.message for one in result.findings if one.rule == "review")
-    return next((one for one in said if "under a mesh" not in one), "")
 
 
 def _refused(result: RewriteResult) -> tuple[str, str] | None:
