@@ -66,3 +66,15 @@ def test_names_that_linen_has_not_are_no_difference_without_a_mesh() -> None:
     )
     assert report.check("specs").status == "not_run"
     assert report.ok
+
+
+def test_names_that_cannot_be_read_fail_without_a_mesh() -> None:
+    def misnamed(rngs: nnx.Rngs) -> NnxModel:
+        model = NnxModel(NAMES, rngs)
+        model.Dense_0.kernel.set_metadata(logical_axes=3)
+        return model
+
+    report = check(ParityCase(linen=Model(), nnx=misnamed, inputs=(X,)))
+    found = report.check("specs")
+    assert (found.status, report.verdict) == ("fail", "different")
+    assert found.details[0].startswith("NNX: ValueError: ")

@@ -42,7 +42,7 @@ from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error
 from nnx_migrate.parity.evaluation.sowing import noted_sowing
 from nnx_migrate.parity.sides import bisect, lazy
 from nnx_migrate.parity.training.nnx import begin_nnx, names_of
-from nnx_migrate.parity.training.steps import Trained, train
+from nnx_migrate.parity.training.steps import SPECS, Trained, train
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
 CONSTRUCT = "construct"
@@ -131,6 +131,11 @@ def _evaluate(
     variables = replicate(
         {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
     )
+    axis_names: dict[str, tuple[str | None, ...]] = {}
+    try:
+        axis_names = names_of(names, nnx.state(module))
+    except ValueError as error:
+        errors[SPECS] = describe_error(error)
     written: set[str] = set()
 
     def applied(case: ParityCase) -> Apply:
@@ -168,7 +173,7 @@ def _evaluate(
         problems=(*_whole_bridge(module), *sorted(set(stray))),
         bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
         shapes=shapes,
-        names=names_of(names, nnx.state(module)),
+        names=axis_names,
         excluded=excluded,
         shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
         init_values=init_values,
