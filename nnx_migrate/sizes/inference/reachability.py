@@ -226,6 +226,9 @@ def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: 
     condition stands in another class than what builds.
     """
     assert module.call is not None
+    found = [frozenset(way) for way in ways(uses)]
+    if not found or frozenset() in found:  # always called: to look for who holds it costs
+        return
     holders = [
         one
         for one in analysis.interpreter.built.values()
@@ -234,9 +237,8 @@ def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: 
     ]
     records = analysis.root.records
     wanted = [way for one in holders for way in ways(records.get(id(one.call), []))]
-    found = [frozenset(way) for way in ways(uses)]
     is_called = all(any(one <= {*way} for one in found) for way in wanted)
-    if uses and not is_called and makes_variables(analysis, module):
+    if not is_called and makes_variables(analysis, module):
         analysis.interpreter.ask(module.call, HANDED_ON)
 
 
