@@ -131,8 +131,8 @@ def _key(job: Job) -> tuple[str, str, str]:
     return (mutant.name if mutant else "", mode, " ".join(words))
 
 
-def _is_current(row: Row | None, mutant: Mutant | None, tree: str | None) -> bool:
-    if row is None or (tree is not None and row.tree != tree) or row.verdict.startswith("exit"):
+def _is_current(row: Row, mutant: Mutant | None, tree: str | None) -> bool:
+    if (tree is not None and row.tree != tree) or row.verdict.startswith("exit"):
         return False
     if mutant is None:
         return row.definition == ""
