@@ -10,6 +10,7 @@ from typing import Any
 
 from jax.interpreters import mlir
 
+from nnx_migrate.parity.checks.base import few
 from nnx_migrate.parity.evaluation.unseen import is_model, joined
 from nnx_migrate.parity.programs.equivalences import RULES, STRUCTURAL
 from nnx_migrate.parity.programs.graphs import Reader, Scope, parse
@@ -64,8 +65,7 @@ def _results_apart(names: Sequence[str], ours: Sequence[int], theirs: Sequence[i
     ]
     if 2 * len(apart) >= len(names) or not apart:
         return ""
-    rest = f" and {len(apart) - _SHOWN} more" if len(apart) > _SHOWN else ""
-    return f"of {', '.join(apart[:_SHOWN])}{rest}"
+    return f"of {few(apart, _SHOWN)}"
 
 
 def _result_names(text: str) -> list[str]:
@@ -90,8 +90,10 @@ def _told(ours: _Alone | None, theirs: _Alone | None) -> str:
 
 def _first(alone: Iterable[_Alone], used: set[int]) -> _Alone | None:
     """The first operation of which the place is known and a value is used; what follows it last."""
-    found = [one for one in alone if _place(one.locations) and not used.isdisjoint(one.values)]
-    return min(found, key=lambda one: one.follows, default=None)
+    found = sorted(alone, key=lambda one: one.follows)
+    return next(
+        (one for one in found if not used.isdisjoint(one.values) and _place(one.locations)), None
+    )
 
 
 def _key(one: _Alone) -> tuple[str, str]:
@@ -169,9 +171,7 @@ class _Recorder(Reader):
 
 def _what(operation: Any) -> str:
     """``stablehlo.add to tensor<2x3xf32>``."""
-    types = [str(result.type) for result in operation.results]
-    rest = f" and {len(types) - _SHOWN} more" if len(types) > _SHOWN else ""
-    return f"{operation.name} to {', '.join(types[:_SHOWN])}{rest}"
+    return f"{operation.name} to {few([str(one.type) for one in operation.results], _SHOWN)}"
 
 
 def _is_of_loop(location: str) -> bool:

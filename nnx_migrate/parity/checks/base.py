@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from nnx_migrate.parity.evaluation.results import SideResult
@@ -28,6 +28,12 @@ def checked(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str
     if len(details) > _SHOWN:
         details[_SHOWN:] = [f"and {len(details) - _SHOWN} more"]
     return Check(name, status, leaves, (*details, *notes))
+
+
+def few(names: Sequence[str], most: int, *, between: str = ", ", more: str = "more") -> str:
+    """The first names of a list: ``a, b and 3 more``."""
+    rest = f" and {len(names) - most} {more}" if len(names) > most else ""
+    return between.join(names[:most]) + rest
 
 
 def by_path(paths: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.checks.base import few
 from nnx_migrate.parity.checks.modes import pairs
 from nnx_migrate.parity.evaluation.measure import FORWARD, INPUT_GRADIENTS
 from nnx_migrate.parity.evaluation.mode_runs import ARGUMENT, FIELD
@@ -64,8 +65,7 @@ def _collection(
     if paths and not still:
         return
     if len(still) < len(paths):
-        rest = f" and {len(still) - _SHOWN} more" if len(still) > _SHOWN else ""
-        shown = f"{', '.join(still[:_SHOWN])}{rest}"
+        shown = few(still, _SHOWN)
         yield f"collections: {len(still)} of {len(paths)} in {name} never changed: {shown}"
         return
     yield f"collections: {name} never changed: {_advice(name, case, linen, nnx)}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.parity.checks.apart import first_apart
-from nnx_migrate.parity.checks.base import checked
+from nnx_migrate.parity.checks.base import checked, few
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.evaluation.shardings import show
 from nnx_migrate.parity.evaluation.unseen import Unseen
@@ -166,9 +166,8 @@ def _places(ours: Sequence[Unseen], theirs: Sequence[Unseen], count: int) -> str
             found = alone
     names = list(dict.fromkeys(one.place for one in found if one.place))
     sure = len(found) == count or len({one.place for one in found}) == 1
-    shown = "; ".join(names[:_PLACES])
-    rest = f" and {len(names) - _PLACES} more places" if len(names) > _PLACES else ""
-    return f": {'' if sure else 'one of '}{shown}{rest}" if names else ""
+    shown = few(names, _PLACES, between="; ", more="more places")
+    return f": {'' if sure else 'one of '}{shown}" if names else ""
 
 
 def program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
