@@ -113,6 +113,11 @@ def initial_call(case: ParityCase) -> ParityCase:
     return replace(case, inputs=inputs, kwargs=kwargs, initial=None)
 
 
+def bound(case: ParityCase, module: Any) -> Any:
+    """What the case calls of an NNX module: the module, or the method that it names."""
+    return module if case.method is None else getattr(module, case.method)
+
+
 def in_mode(case: ParityCase, mode: Mode) -> ParityCase:
     """The case with its call in another mode."""
     inputs, kwargs = mode.arguments(case.inputs, case.kwargs)

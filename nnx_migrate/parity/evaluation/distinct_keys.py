@@ -36,7 +36,7 @@ def distinct_keys(call: Callable[[Any], Any], operands: Any) -> int:
         return jax.random.wrap_key_data(data, impl=kind)
 
     with replaced_keys(observed):
-        run = jax.jit(lambda operands: call(operands)).lower(operands).compile(_OPTIONS)
+        run = jax.jit(call).lower(operands).compile(_OPTIONS)
         jax.block_until_ready(run(operands))
         jax.effects_barrier()
     return len(found)

@@ -64,6 +64,21 @@ class Measured:
     control_leaves: int = 0
 
 
+@dataclass(frozen=True)
+class SideCall:
+    """A call of one side, to be measured: once more for control where ``twice``.
+
+    ``operands`` are variables by path and arrays, ``options`` those of the compiler.
+    """
+
+    case: ParityCase
+    apply: Apply
+    arguments: Arguments
+    operands: tuple[Variables, list[Any]]
+    twice: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
 def measure(
     case: ParityCase,
     apply: Apply,
@@ -78,17 +93,17 @@ def measure(
     A stage that raises is recorded under its name and the next one still runs.
     """
     result = Measured()
-    operands = (dict(variables), list(arrays))
+    call = SideCall(case, apply, arguments, (dict(variables), list(arrays)), control)
     for name, stage in ((FORWARD, measure_forward), (LOSS_AND_GRADIENTS, _loss_and_gradients)):
         try:
-            retraced(functools.partial(stage, case, apply, arguments, operands, result, control))
+            retraced(functools.partial(stage, call, result))
         except NoLoss as reason:
             result.skipped |= {LOSS: str(reason), GRADIENTS: str(reason)}
         except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
             failed = (name,) if name == FORWARD else (LOSS, GRADIENTS)
             result.errors |= dict.fromkeys(failed, describe_error(error))
             result.raised |= dict.fromkeys(failed, error)
-    measure_input_gradients(case, apply, arguments, operands, result, control)
+    measure_input_gradients(call, result)
     return result
 
 
@@ -121,14 +136,12 @@ class Seen:
         )
 
 
-def called(
-    apply: Apply, arguments: Arguments, seen: Seen
-) -> Callable[..., tuple[Any, list[Any], Variables]]:
-    """Return ``call(variables, key, arrays) -> (outputs, their arrays, what it changed)``."""
+def called(call: SideCall, seen: Seen) -> Callable[..., tuple[Any, list[Any], Variables]]:
+    """Return ``run(variables, key, arrays) -> (outputs, their arrays, what it changed)``."""
 
-    def call(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
+    def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         with constant_key(key, seen.drawn):
-            outputs, mutated = apply(variables, *arguments.rebuild(arrays))
+            outputs, mutated = call.apply(variables, *call.arguments.rebuild(arrays))
         seen.structures.append(structure(outputs))
         seen.plain.append(plain_values(outputs))
         # A list, so that names of containers never decide the order of results.
@@ -136,74 +149,51 @@ def called(
         seen.paths.append(names)
         return outputs, leaves, mutated
 
-    return call
+    return run
 
 
-def measure_forward(
-    case: ParityCase,
-    apply: Apply,
-    arguments: Arguments,
-    operands: Any,
-    result: Measured,
-    twice: bool,
-    options: Mapping[str, Any] | None = None,
-) -> None:
-    """Run the call alone: outputs and collections. ``operands`` are variables and arrays."""
+def measure_forward(call: SideCall, result: Measured) -> None:
+    """Run the call alone: outputs and collections."""
     seen = Seen()
-    call = called(apply, arguments, seen)
+    whole = called(call, seen)
 
     def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
-        return call(variables, key, arrays)[1:]
+        return whole(variables, key, arrays)[1:]
 
-    others = other_inputs(operands[1])
+    variables, arrays = call.operands
+    others = other_inputs(arrays)
     runs, differences, count = execute(
-        case, FORWARD, run, operands, result, twice, options, tuple(others.values())
+        call, FORWARD, run, variables, result, tuple(others.values())
     )
-    seen.keys = keys_of(case, apply, arguments, operands, seen.drawn)
-    found = [seen.numbers(operands[0], leaves, mutated) for leaves, mutated in runs]
+    seen.keys = keys_of(call, seen.drawn)
+    found = [seen.numbers(variables, leaves, mutated) for leaves, mutated in runs]
     result.first, result.second = found[: len(KEYS)]
     result.others = dict(zip(others, found[len(KEYS) :], strict=False))
     plain = seen.plain
     result.control += [f"forward: {line}" for line in differences]
     again = any(one != plain[-1] for one in plain) or len({*seen.structures}) > 1
     result.control += ["forward: the values of Python differ"] if again else []
-    result.control_leaves += count + (len(plain[-1]) if twice else 0)
+    result.control_leaves += count + (len(plain[-1]) if call.twice else 0)
 
 
-def keys_of(
-    case: ParityCase,
-    apply: Apply,
-    arguments: Arguments,
-    operands: Any,
-    drawn: Collection[str],
-) -> int | None:
+def keys_of(call: SideCall, drawn: Collection[str]) -> int | None:
     """Count the different keys of a call under real ones; None: not compiled, or on several hosts."""
-    if not case.compiled or jax.process_count() > 1:
+    if not call.case.compiled or jax.process_count() > 1:
         return None
     if not drawn:
         return 0
 
-    def call(operands: Any) -> Any:
+    def run(operands: Any) -> Any:
         variables, arrays = operands
-        outputs, mutated = apply(variables, *arguments.rebuild(arrays))
+        outputs, mutated = call.apply(variables, *call.arguments.rebuild(arrays))
         return array_outputs(outputs)[1], mutated
 
-    return distinct_keys(call, operands)
+    return distinct_keys(run, call.operands)
 
 
-def _loss_and_gradients(
-    case: ParityCase,
-    apply: Apply,
-    arguments: Arguments,
-    operands: Any,
-    result: Measured,
-    twice: bool,
-) -> None:
-    variables, arrays = operands
-    run, parts = differentiated(case, apply, arguments, variables)
-    runs, differences, count = execute(
-        case, LOSS_AND_GRADIENTS, run, (parts, arrays), result, twice
-    )
+def _loss_and_gradients(call: SideCall, result: Measured) -> None:
+    run, parts = differentiated(call.case, call.apply, call.arguments, call.operands[0])
+    runs, differences, count = execute(call, LOSS_AND_GRADIENTS, run, parts, result)
     for name, (value, gradients) in zip(("first", "second"), runs, strict=True):
         numbers = dataclasses.replace(
             getattr(result, name), loss=fetch({"loss": value}), gradients=fetch(gradients)
@@ -213,39 +203,31 @@ def _loss_and_gradients(
     result.control_leaves += count
 
 
-def measure_input_gradients(
-    case: ParityCase,
-    apply: Apply,
-    arguments: Arguments,
-    operands: Any,
-    result: Measured,
-    twice: bool,
-    options: Mapping[str, Any] | None = None,
-) -> None:
+def measure_input_gradients(call: SideCall, result: Measured) -> None:
     """Differentiate the loss by the float inputs, where there are any and it could be computed.
 
     A program of its own, as a model that trains need not be differentiable there.
     """
-    variables, arrays = operands
+    variables, arrays = call.operands
     places = [place for place, value in enumerate(arrays) if is_inexact(value.dtype)]
     if not places or LOSS in result.errors:
         return
 
     def loss(given: Sequence[Any], variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         chosen = dict(zip(places, given, strict=True))
-        args, kwargs = arguments.rebuild([chosen.get(n, one) for n, one in enumerate(arrays)])
+        given = [chosen.get(n, one) for n, one in enumerate(arrays)]
+        args, kwargs = call.arguments.rebuild(given)
         with constant_key(key):
-            outputs, _ = apply(variables, args, kwargs)
-            return loss_of(case, outputs, args)
+            outputs, _ = call.apply(variables, args, kwargs)
+            return loss_of(call.case, outputs, args)
 
     def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         return jax.grad(loss)([arrays[place] for place in places], variables, key, arrays)
 
-    stage = functools.partial(
-        execute, case, INPUT_GRADIENTS, run, (dict(variables), arrays), result, twice, options
-    )
     try:
-        runs, differences, _ = retraced(stage)
+        runs, differences, _ = retraced(
+            functools.partial(execute, call, INPUT_GRADIENTS, run, variables, result)
+        )
     except NoLoss:
         return  # the stage `loss` says why
     except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
@@ -295,39 +277,37 @@ def differentiated(
 
 
 def execute(
-    case: ParityCase,
+    call: SideCall,
     name: str,
     run: Callable[..., Any],
-    operands: Any,
+    variables: Any,
     result: Measured,
-    twice: bool,
-    options: Mapping[str, Any] | None = None,
     others: Sequence[Sequence[Any]] = (),
 ) -> tuple[list[Any], list[str], int]:
     """Run ``run(variables, key, arrays)`` under both keys, and again for control.
 
     The compiled program also runs on ``others``, each with its own arrays. Its program is kept under
-    ``name``; a case that is not compiled has none. ``options`` are the compiler's.
+    ``name``; a case that is not compiled has none.
     """
-    variables, arrays = operands
+    arrays = call.operands[1]
     keys = [jax.random.key(seed) for seed in KEYS]
-    call, differences = run, []
-    if case.compiled:
+    program, differences = run, []
+    if call.case.compiled:
         traced = jax.jit(run).trace(variables, keys[0], arrays)
         lowered = traced.lower()
         note_program(result, name, traced, lowered)
-        call = lowered.compile(dict(options or {}))
-    runs = [call(variables, key, arrays) for key in keys]
-    if case.compiled:
-        runs += [call(variables, keys[0], other) for other in others]
-    if not twice:
+        program = lowered.compile(dict(call.options))
+    runs = [program(variables, key, arrays) for key in keys]
+    if call.case.compiled:
+        runs += [program(variables, keys[0], other) for other in others]
+    if not call.twice:
         return runs, [], 0
-    if case.compiled:
+    if call.case.compiled:
         # A second, independent trace; the same text compiles to the same program, so it runs again.
         lowered = jax.jit(lambda *a: run(*a)).lower(variables, keys[0], arrays)
         text, other = result.programs[name], canonical.canonical(lowered.as_text())
         differences = [] if other == text else [canonical.first_line_apart(text, other)]
     left = fetch(named_leaves(runs[0])[0])
-    right = fetch(named_leaves(call(variables, keys[0], arrays))[0])
+    right = fetch(named_leaves(program(variables, keys[0], arrays))[0])
     differences += [f"{path} differs" for path in left if not same_bits(left[path], right[path])]
     return runs, differences, len(left)

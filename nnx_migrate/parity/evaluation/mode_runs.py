@@ -14,7 +14,7 @@ from typing import Any
 import jax
 from flax import errors
 
-from nnx_migrate.parity.case import Arguments, ParityCase, arguments_of, in_mode
+from nnx_migrate.parity.case import ParityCase, arguments_of, in_mode
 from nnx_migrate.parity.evaluation.constant_key import constant_key
 from nnx_migrate.parity.evaluation.measure import (
     FORWARD,
@@ -24,6 +24,7 @@ from nnx_migrate.parity.evaluation.measure import (
     Apply,
     Measured,
     Seen,
+    SideCall,
     Variables,
     called,
     execute,
@@ -151,55 +152,42 @@ def measure_mode(
 
     ``case`` is in that mode. Where the loss cannot be computed, the call runs without it.
     """
-    apply, arguments = applied(case), arguments_of(case)
     operands = (dict(variables), list(arrays))
+    call = SideCall(case, applied(case), arguments_of(case), operands, control, QUICKLY)
     result, failed = Measured(), Measured()
     try:
-        retraced(functools.partial(_together, case, apply, arguments, operands, result, control))
-        measure_input_gradients(case, apply, arguments, operands, result, control, QUICKLY)
+        retraced(functools.partial(_together, call, result))
+        measure_input_gradients(call, result)
         return result
     except NoLoss as reason:
         failed.skipped = dict.fromkeys((LOSS, GRADIENTS), str(reason))
     except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
         failed.errors = dict.fromkeys((LOSS, GRADIENTS), describe_error(error))
     try:
-        retraced(
-            functools.partial(
-                measure_forward, case, apply, arguments, operands, failed, control, QUICKLY
-            )
-        )
+        retraced(functools.partial(measure_forward, call, failed))
     except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
         failed.errors[FORWARD] = describe_error(error)
         failed.raised[FORWARD] = error
     return failed
 
 
-def _together(
-    case: ParityCase,
-    apply: Apply,
-    arguments: Arguments,
-    operands: Any,
-    result: Measured,
-    twice: bool,
-) -> None:
-    variables, arrays = operands
+def _together(call: SideCall, result: Measured) -> None:
+    variables = call.operands[0]
     parts = parts_of(variables)
     seen = Seen()
-    call = called(apply, arguments, seen)
+    whole = called(call, seen)
 
     def loss(trained: Variables, others: Variables, key: Any, arrays: Sequence[Any]) -> Any:
-        outputs, leaves, mutated = call({**trained, **others}, key, arrays)
-        args, _ = arguments.rebuild(arrays)
+        outputs, leaves, mutated = whole({**trained, **others}, key, arrays)
+        args, _ = call.arguments.rebuild(arrays)
         with constant_key(key):
-            return loss_of(case, outputs, args), (leaves, mutated)
+            return loss_of(call.case, outputs, args), (leaves, mutated)
 
     def run(parts: tuple[Variables, Variables], key: Any, arrays: Sequence[Any]) -> Any:
         return jax.value_and_grad(loss, has_aux=True)(*parts, key, arrays)
 
-    runs, differences, _ = execute(
-        case, LOSS_AND_GRADIENTS, run, (parts, arrays), result, twice, QUICKLY
-    )
-    seen.keys = keys_of(case, apply, arguments, operands, seen.drawn)
+    runs, differences, _ = execute(call, LOSS_AND_GRADIENTS, run, parts, result)
+    seen.keys = keys_of(call, seen.drawn)
     for name, ((value, aux), gradients) in zip(("first", "second"), runs, strict=True):
         numbers = dataclasses.replace(
             seen.numbers(variables, *aux),

@@ -19,6 +19,7 @@ from nnx_migrate.parity.case import (
     BadCase,
     ParityCase,
     arguments_of,
+    bound,
     in_mode,
     initial_call,
     mesh_of,
@@ -32,6 +33,7 @@ from nnx_migrate.parity.evaluation.linen_names import LinenNames, bare, path_of_
 from nnx_migrate.parity.evaluation.measure import (
     Apply,
     Measured,
+    SideCall,
     Variables,
     keys_of,
     measure,
@@ -218,10 +220,11 @@ def _with_redrawn(
 
     def twice(variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
-        call = copy if case.method is None else getattr(copy, case.method)
+        call = bound(case, copy)
         return [bare(call(*args, **kwargs)) for _ in range(2)], {}
 
-    keys = keys_of(case, twice, arguments_of(case), (variables, arrays), run.drawn)
+    call = SideCall(case, twice, arguments_of(case), (variables, arrays))
+    keys = keys_of(call, run.drawn)
     assert keys is not None  # the first call's were counted
     return dataclasses.replace(run, redrawn=2 * run.keys - keys)
 
@@ -243,7 +246,7 @@ def _builder(
         args, kwargs = arguments.rebuild(arrays)
         if lazy.is_unbuilt(module):
             return lazy.built(case, module, args, kwargs)
-        method = module if case.method is None else getattr(module, case.method)
+        method = bound(case, module)
         if _bridged(module) or _moved_by_init(module) or makes_state(module):
             lazy_init(method, *args, **kwargs)
         return module
@@ -260,8 +263,7 @@ def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: s
     ) -> tuple[Any, Variables]:
         # copy=True: the merged module must not share variables with an outer trace level.
         copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
-        call = copy if case.method is None else getattr(copy, case.method)
-        run = functools.partial(call, *args, **kwargs)
+        run = functools.partial(bound(case, copy), *args, **kwargs)
         # Explicit modules keep what they sow themselves, lazy ones for who asks.
         own = () if lazy.is_lazy(copy) else case.collections
         with sown(*case.collections) as collected:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec
 
-from nnx_migrate.parity.case import Arguments, ParityCase
+from nnx_migrate.parity.case import Arguments, ParityCase, bound
 from nnx_migrate.parity.evaluation.linen_names import LinenNames, bare, path_of_attribute
 from nnx_migrate.parity.evaluation.measure import Variables
 from nnx_migrate.parity.evaluation.outputs import loss_of
@@ -35,7 +35,7 @@ from nnx_migrate.parity.training.steps import (
 )
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.sharding import construct_named_sharding, resolve_spec
-from nnx_migrate.sharding.annotations import annotation
+from nnx_migrate.sharding.annotations import Annotation, annotation
 from nnx_migrate.sharding.placing import AnyMesh
 
 MODEL, OPTIMIZER = 0, 1  # places in the pair that is split into graph and state
@@ -101,14 +101,20 @@ def names_of(names: LinenNames, state: Any) -> dict[str, tuple[str | None, ...]]
     found: dict[str, tuple[str | None, ...]] = {}
     for path, variable in nnx.to_flat_state(state):
         prefix = names.path(path, variable)
+        if prefix is None:
+            continue
         notes = annotation(variable.get_metadata())
-        arrays = named_leaves(variable.get_value())[0] if prefix is not None else {}
-        for name, array in arrays.items():
-            given = notes.names_of(array.ndim)
-            one = logical_names(given.spec if isinstance(given, NamedSharding) else given)
-            if prefix is not None and one is not None:
+        for name, array in named_leaves(variable.get_value())[0].items():
+            one = logical_names(_names_of(notes, array.ndim))
+            if one is not None:
                 found[_joined(prefix, name)] = one
     return found
+
+
+def _names_of(notes: Annotation, rank: int) -> tuple[Any, ...] | PartitionSpec | None:
+    """The names of axes of one array; those of a mesh where it has a sharding."""
+    names = notes.names_of(rank)
+    return names.spec if isinstance(names, NamedSharding) else names
 
 
 def _named(names: LinenNames, state: Any) -> Variables:
@@ -198,9 +204,7 @@ class _Reader:
         shardings, _ = named_leaves(wanted.get_value())
         found: Layouts = {}
         for name, array in arrays.items():
-            names = notes.names_of(array.ndim)
-            if isinstance(names, NamedSharding):
-                names = names.spec
+            names = _names_of(notes, array.ndim)
             # Axes of size 1 included; a PartitionSpec is resolved already.
             resolved = isinstance(names, PartitionSpec)
             spec = names if resolved else resolve_spec(names, (*notes.rules, *self._rules))
@@ -237,8 +241,7 @@ def _step(
                     wanted = construct_named_sharding(params, mesh, case.axis_rules)
                     params = for_calls(case, params, wanted)
                 copy = nnx.merge(graph, params, rest, copy=True)
-                call = copy if case.method is None else getattr(copy, case.method)
-                outputs = bare(call(*args, **kwargs))
+                outputs = bare(bound(case, copy)(*args, **kwargs))
                 # All of the state, parameters too: a call that spoils their metadata shows.
                 return loss_of(case, outputs, args), _known(nnx.state(copy), known)
 
