@@ -1,14 +1,16 @@
 """What numbers do not show of a program: collected with its place, and compared by itself."""
 
 import dataclasses
+import functools
 import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from jax.experimental import io_callback
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.compare import compare
@@ -148,6 +150,16 @@ def test_a_policy_is_named_with_what_it_keeps(function, policy):
     ((kind, what),) = [(one.kind, one.what) for one in collected(function)]
     assert kind == "remat"
     assert re.fullmatch(f"with policy {policy}", what)
+
+
+@pytest.mark.parametrize(
+    ("kind", "kinds"), [(AxisType.Auto, set()), (AxisType.Explicit, {"reshard"})]
+)
+def test_dropout_of_nnx_reshards_its_masks_on_a_mesh_of_explicit_axes_alone(kind, kinds):
+    drop = functools.partial(nnx.Dropout(0.5, deterministic=False), rngs=jax.random.key(0))
+    with jax.set_mesh(jax.make_mesh((1,), ("data",), axis_types=(kind,))):
+        found = unseen(jax.jit(drop).trace(jnp.asarray(X)).jaxpr.jaxpr)
+    assert {one.kind for one in found} == kinds
 
 
 def test_arithmetic_is_not_collected():

@@ -137,7 +137,7 @@ class _Recorder(Reader):
         if self.known.issuperset(results):
             # A loop that is the same is so by what it carries, not by the order of that.
             del self.alone[before:]
-        elif operands:
+        elif operands and not (operation.name == "func.call" and self.alone[before:]):
             follows = _is_of_loop(here[-1]) or self._is_buffer(operation, operands)
             self.alone.append(_Alone(here, _what(operation), results, follows))
         if scope.depth == 0 and operation.name != "func.call":

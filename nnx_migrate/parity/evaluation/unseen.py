@@ -115,6 +115,8 @@ def _walk(jaxpr: Any, module: str) -> Iterator[Unseen]:
 def _said(equation: Any) -> Iterator[tuple[str, str]]:
     name, params = equation.primitive.name, equation.params
     types = ", ".join(variable.aval.str_short() for variable in equation.outvars)
+    if name == "reshard" and _is_nothing(_sharding(equation)):
+        return
     if name in ("sharding_constraint", "reshard"):
         kind = "constraint" if name == "sharding_constraint" else name
         yield kind, _on(_sharding(equation), types)
@@ -143,6 +145,14 @@ def _said(equation: Any) -> Iterator[tuple[str, str]]:
 def _sharding(equation: Any) -> Any:
     """The sharding that an operation asks for; None where it asks for none."""
     return equation.params.get("sharding", equation.params.get("dst_sharding"))
+
+
+def _is_nothing(sharding: Any) -> bool:
+    """Whether a reshard is lowered to no operation: its mesh has no explicit axis.
+
+    ``nnx.Dropout`` (flax 0.12.8) asks for the sharding of its inputs on any mesh.
+    """
+    return bool(sharding.mesh.are_all_axes_auto or sharding.mesh.are_all_axes_manual)
 
 
 def _product(equation: Any) -> Iterator[tuple[str, str]]:
