@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _store(content: dict[str, Any], options: argparse.Namespace) -> None:
-    """Write the JSON, keep a whole set's result in the cache, and renew docs/results.md if asked."""
+    """Write the JSON, keep a whole set's result in the cache, and renew docs/results/cases.md if asked."""
     text = json.dumps(content, indent=1) + "\n"
     if options.json is not None:
         options.json.write_text(text, encoding="utf-8")
@@ -74,8 +74,8 @@ def _store(content: dict[str, Any], options: argparse.Namespace) -> None:
     if options.write_results:
         files = [options.cache / f"{name}.json" for name in SETS]
         results = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
-        if not table.write_results(CHECKOUT / "docs" / "results.md", results):
-            sys.stderr.write("error: docs/results.md has no <!-- corpus-table --> section\n")
+        if not table.write_results(CHECKOUT / "docs" / "results" / "cases.md", results):
+            sys.stderr.write("error: docs/results/cases.md has no <!-- corpus-table --> section\n")
 
 
 if __name__ == "__main__":

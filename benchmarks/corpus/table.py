@@ -1,4 +1,4 @@
-"""The corpus results as Markdown tables, and their place in docs/results.md."""
+"""The corpus results as Markdown tables, and their place in docs/results/cases.md."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _snippets(content: Mapping[str, Any]) -> str:
 
 
 def write_results(readme: Path, results: list[Mapping[str, Any]]) -> bool:
-    """Replace the corpus section of docs/results.md; False when it has no place for one."""
+    """Replace the corpus section of docs/results/cases.md; False when it has no place for one."""
     text = readme.read_text(encoding="utf-8")
     section = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
     if not section.search(text):

@@ -1,4 +1,4 @@
-"""The results as Markdown tables, and their place in docs/results.md."""
+"""The results as Markdown tables, and their place in docs/results/cases.md."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def of_set(content: Mapping[str, Any]) -> str:
 
 
 def write_results(readme: Path, results: list[Mapping[str, Any]]) -> bool:
-    """Replace what docs/results.md says of these sets, and keep the others; False without a place for it."""
+    """Replace what docs/results/cases.md says of these sets, and keep the others; False without a place for it."""
     text = readme.read_text(encoding="utf-8")
     section = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
     old = section.search(text)
