@@ -24,7 +24,9 @@ def dead_links(page: Path, text: str) -> Iterator[str]:
     for link in _LINK.findall(_CODE.sub("", text)):
         file, _, anchor = link.partition("#")
         target = page.parent / file if file else page
-        if not target.exists() or (anchor and anchor not in anchors(target.read_text(encoding="utf-8"))):
+        if not target.exists() or (
+            anchor and anchor not in anchors(target.read_text(encoding="utf-8"))
+        ):
             yield link
 
 
