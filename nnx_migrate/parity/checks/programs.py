@@ -77,11 +77,13 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
 
 def _where(name: str, linen: SideResult, nnx: SideResult) -> str:
     """Where the programs part, in the model if that is known."""
+    kept = few(nnx.held, _PLACES)
+    told = f"NNX keeps arrays of its constructor that are no variables: {kept}; " if kept else ""
     place = first_apart(linen.located.get(name, ""), nnx.located.get(name, ""))
     if place:
-        return place
+        return told + place
     sides = (without_unit_axes(side.programs[name]) for side in (linen, nnx))
-    return canonical.first_line_apart(*sides)
+    return told + canonical.first_line_apart(*sides)
 
 
 def _unseen(name: str, linen: SideResult, nnx: SideResult) -> list[str]:

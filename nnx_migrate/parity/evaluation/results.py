@@ -90,7 +90,8 @@ class SideResult:
     same run under two constant keys, ``others`` those under the first on other inputs, by what these are. ``unseen`` is what numbers do not show
     of each of the ``programs``, ``located`` their texts with locations. ``layouts`` say how the training state lies on the mesh,
     ``layouts_after`` how after a step, ``losses`` are those of the steps, ``state`` its arrays after the last,
-    where the case keeps them. ``control`` lists how this side differs from itself.
+    where the case keeps them. ``held`` are attributes of a side without values that keep arrays which are
+    no variables. ``control`` lists how this side differs from itself.
     ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
     loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
     ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
@@ -124,6 +125,7 @@ class SideResult:
     state: Arrays = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
     collectives: dict[str, int] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
     control: tuple[str, ...] = ()
     control_leaves: int = 0
     submodules: tuple[SubmoduleOutput, ...] = ()

@@ -33,6 +33,7 @@ from nnx_migrate.parity.evaluation.running import describe_error, retraced
 from nnx_migrate.parity.evaluation.unseen import note_program
 from nnx_migrate.parity.programs import canonical, compiled
 from nnx_migrate.parity.sides import lazy
+from nnx_migrate.parity.sides.held import held
 from nnx_migrate.parity.sides.linen import apply_of as linen_apply
 from nnx_migrate.parity.sides.linen import initialiser_of
 from nnx_migrate.parity.sides.nnx import CONSTRUCT, constructor_of
@@ -111,6 +112,7 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
 
         try:
             side = _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
+            side = dataclasses.replace(side, held=held(module))
             return _initialised(side, init, arguments)
         except Exception as error:  # noqa: BLE001 (a finding about the migration)
             return _failed(name, shapes, (SPECS, AFTER_STEP), error)
