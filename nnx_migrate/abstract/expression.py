@@ -281,6 +281,15 @@ def choose(test: Expr, yes: Expr, no: Expr) -> Expr:
     return yes if yes == no else Expr(ast.IfExp(test.node, yes.node, no.node))
 
 
+def choose_size(test: Expr, yes: Expr, no: Expr) -> Expr:
+    """As `choose`, of whole numbers: ``width if size != width else size`` is ``width``."""
+    match test.node:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as equal], comparators=[right]):
+            if {yes, no} == {Expr(left), Expr(right)}:  # where they are equal either is the other
+                return no if isinstance(equal, ast.Eq) else yes
+    return choose(test, yes, no)
+
+
 def substitute(expression: Expr, values: Mapping[str, Expr]) -> Expr:
     """The expression with free names replaced."""
     if not expression.names & values.keys():

@@ -567,7 +567,7 @@ def _join_two(test: Expr | None, yes: Array, no: Array) -> Array:
     tail: list[Expr | None] = []
     for index in range(-max(len(joined.tail), 1), 0):
         one, two = yes.axis(index), no.axis(index)
-        tail.append(ex.choose(test, one, two) if one and two else None)
+        tail.append(ex.choose_size(test, one, two) if one and two else None)
     return replace(joined, tail=tuple(tail), path=None, grown=joined.origin)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnx_migrate.abstract.expression import Expr, binary, literal, parse
+from nnx_migrate.abstract.expression import Expr, binary, choose_size, literal, parse
 
 OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv}
 SIGNS = {"+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "//": ast.FloorDiv()}
@@ -58,3 +58,22 @@ def test_a_joined_expression_has_the_same_value(n: int, parts: list[tuple[str, i
     for sign, value in parts:
         plain = OPERATORS[sign](plain, value)
     assert eval(chain(*parts).text, {"n": n}) == plain
+
+
+@pytest.mark.parametrize(
+    ("test", "yes", "no", "expected"),
+    [
+        ("size != width", "width", "size", "width"),
+        ("size != width", "size", "width", "size"),
+        ("width == size", "width", "size", "size"),
+        ("self.n - 1 != n", "n", "self.n - 1", "n"),
+        ("size != width", "width", "other", "width if size != width else other"),
+        ("size < width", "width", "size", "width if size < width else size"),
+        ("size != width != n", "width", "size", "width if size != width != n else size"),
+        ("self.deep", "width", "size", "width if self.deep else size"),
+    ],
+)
+def test_a_size_that_both_branches_agree_on_needs_no_condition(
+    test: str, yes: str, no: str, expected: str
+) -> None:
+    assert choose_size(*map(parse, (test, yes, no))).text == expected
