@@ -35,6 +35,7 @@ from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.document import class_docstring, init_docstring
 from nnx_migrate.rewrite.classes.writing.handed import handed_size
 from nnx_migrate.rewrite.classes.writing.layout import Layout
+from nnx_migrate.rewrite.classes.writing.repeated_sizes import with_repeated_sizes_named
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
@@ -62,6 +63,8 @@ class Constructor:
         remarks.imports.add("nnx")
         body = self._body(reads, own_names, remarks)
         self._check_shadows()
+        taken = self._taken(own_names)
+        body = with_repeated_sizes_named(body, self.cls.node, taken, self.layout)
         head = None if self.setup is None else self.setup.method
         made = define(
             "__init__",
@@ -91,6 +94,11 @@ class Constructor:
         if self.cls.name in self.context.factories and self._needs_width():
             made.append(assign("self.out_features", expression(str(self.sizes.out_features))))
         return made
+
+    def _taken(self, own_names: frozenset[str]) -> frozenset[str]:
+        """Names that a new local of ``__init__`` may not have."""
+        names = {one.name for one in self.parameters} | {one.name for one in self.new_arguments()}
+        return self.cls.local_names | own_names | names | self.cls.module.table.keys() | {"rngs"}
 
     def _wrapped(self, statement: Statement) -> Statement:
         found: Statement = wrapped(statement, self.layout.body, self.layout.page)
