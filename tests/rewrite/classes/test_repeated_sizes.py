@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.rewrite.classes.support import HEADER, converted
@@ -53,6 +55,14 @@ def test_a_size_that_is_read_once_stays_where_it_is() -> None:
 )
 def test_the_local_has_a_name_that_nothing_else_has(lines: tuple[str, ...], name: str) -> None:
     assert f"        {name} = 4 if self.wide else in_features\n" in init(net(*lines))
+
+
+def test_a_name_from_around_the_class_is_none_for_a_local() -> None:
+    body = textwrap.indent(net("x = nn.LayerNorm()(x)", "x = nn.RMSNorm()(x)"), "    ")
+    text = f"def make(features):\n{body}    return Net\n".replace(
+        "= 3", "= dataclasses.field(default_factory=lambda: features)"
+    )
+    assert "features_2 = 4 if self.wide" in init(text)
 
 
 def test_a_conditional_of_the_author_stays_as_it_is() -> None:

@@ -43,7 +43,7 @@ def with_repeated_sizes_named(
     """
     found = list(body)
     kept = {ast.dump(one) for one in each(own, ast.IfExp)}
-    used = set(taken)
+    used = {*taken, *(one.id for one in each(tree_of(found), ast.Name))}
     while (repeated := _repeated(found, kept)) is not None:
         name = _unused(used)
         used.add(name)
