@@ -11,6 +11,8 @@ WIDTH = 100
 _WIDTHS = (80, 88, WIDTH, 120)
 _SAMPLE = 100  # lines of a file that show its width
 _OPENING = re.compile(r"^( *+)(?!def |class |async def )\S.*[(\[{]\n( *)(?=\S)", re.MULTILINE)
+_SINGLE = re.compile(r"(?<![\w'\"])'[^'\"\n]*'(?!')")
+_DOUBLE = re.compile(r'(?<![\w\'"])"[^\'"\n]*"(?!")')
 _LONG = re.compile(r"https?://|noqa|pylint|type: ignore")
 
 
@@ -45,6 +47,12 @@ def width_of(text: str) -> int:
         return WIDTH
     longest = sorted(map(len, lines))[len(lines) * 99 // 100 - 1]
     return next((one for one in _WIDTHS if longest <= one), _WIDTHS[-1])
+
+
+@lru_cache(maxsize=256)
+def quote_of(text: str) -> str:
+    """The quotes in which most short strings of a file stand."""
+    return "'" if len(_SINGLE.findall(text)) > len(_DOUBLE.findall(text)) else '"'
 
 
 @lru_cache(maxsize=256)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_migrate.edit.page import WIDTH, Page, page_of, width_of
+from nnx_migrate.edit.page import WIDTH, Page, page_of, quote_of, width_of
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,17 @@ def test_a_file_shows_how_it_indents_inside_of_brackets(text: str, inner: str) -
 
 def test_tabs_stay_tabs() -> None:
     assert page_of("x = f(\n    a)\n", "\t") == Page("\t")
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("a = 'x'\nb = 'y'\nc = \"z\"\n", "'"),
+        ('a = "x"\nb = "y"\nc = \'z\'\n', '"'),
+        ("# it's, don't, won't\na = \"x\"\n", '"'),
+        ('"""A page."""\na = \'x\'\n', "'"),
+        ("a = 1\n", '"'),
+    ],
+)
+def test_the_quotes_of_a_file_are_those_of_most_of_its_strings(text: str, quote: str) -> None:
+    assert quote_of(text) == quote

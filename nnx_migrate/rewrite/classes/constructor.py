@@ -35,7 +35,8 @@ from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.document import class_docstring, init_docstring
 from nnx_migrate.rewrite.classes.writing.handed import handed_size
 from nnx_migrate.rewrite.classes.writing.layout import Layout
-from nnx_migrate.rewrite.classes.writing.repeated_sizes import with_repeated_sizes_named
+from nnx_migrate.rewrite.classes.writing.local_sizes import with_local_sizes
+from nnx_migrate.rewrite.classes.writing.quotes import in_quotes_of
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
@@ -64,7 +65,8 @@ class Constructor:
         body = self._body(reads, own_names, remarks)
         self._check_shadows()
         taken = self._taken(own_names)
-        body = with_repeated_sizes_named(body, self.cls.node, taken, self.layout)
+        body = with_local_sizes(body, self.cls.node, taken, self.layout)
+        body = in_quotes_of(self.cls.module.text, body)
         head = None if self.setup is None else self.setup.method
         made = define(
             "__init__",

@@ -1,0 +1,38 @@
+"""Strings in sizes, ``cfg['width']`` as Python prints them, in the quotes of their file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.edit.page import quote_of
+from nnx_migrate.edit.statements import Statement
+from nnx_migrate.edit.syntax import cst
+
+
+def in_quotes_of(text: str, body: Sequence[Statement]) -> list[Statement]:
+    """The statements with the quotes of a file around the strings that do not stand in its ``text``."""
+    quote = quote_of(text)
+    return [
+        one.visit(_requoted(text, quote)) if _OTHER[quote] in code_of(one) else one for one in body
+    ]
+
+
+_OTHER = {'"': "'", "'": '"'}
+
+
+def _requoted(text: str, quote: str) -> Any:
+    class Requoted(cst.CSTTransformer):
+        def visit_FormattedString(self, node: Any) -> bool:
+            return False  # what is inside of its fields has other quotes for a reason
+
+        def leave_SimpleString(self, original_node: Any, updated_node: Any) -> Any:
+            raw = updated_node.raw_value
+            if updated_node.prefix or updated_node.quote != _OTHER[quote]:
+                return updated_node
+            if "\\" in raw or quote in raw or original_node.value in text:
+                return updated_node
+            return updated_node.with_changes(value=f"{quote}{raw}{quote}")
+
+    return Requoted()
