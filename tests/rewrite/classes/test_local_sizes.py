@@ -132,6 +132,11 @@ def written(text: str, own: str = "", taken: Collection[str] = ()) -> str:
         ("n = self.a * 2\nf(self.a * 2, 1)\n", "n = self.a * 2\nf(n, 1)\n"),
         ("n = self.a * 2\nf(3 * (self.a * 2))\n", "n = self.a * 2\nf(3 * n)\n"),
         ("c = self.cfg\nn = c.d\nf(self.cfg.d)\n", "c = self.cfg\nn = c.d\nf(n)\n"),
+        (
+            'm = self.c["m"]\nn = m["d"]\nf(self.c["m"]["d"])\n',
+            'm = self.c["m"]\nn = m["d"]\nf(n)\n',
+        ),
+        ("n = self.ws[self.i]\nf(self.ws[self.i] * 2)\n", "n = self.ws[self.i]\nf(n * 2)\n"),
         ("n = self.a\nfor i in x:\n    f(self.a, i)\n", "n = self.a\nfor i in x:\n    f(n, i)\n"),
         ("f(a if b else c, a if b else c)\n", "features = a if b else c\nf(features, features)\n"),
         (
@@ -158,7 +163,10 @@ def test_sizes_are_read_by_names(text: str, expected: str) -> None:
         "n = self.a * 2\ng = lambda n: f(self.a * 2)\n",
         "n = self.a * 2\ng = [self.a * 2 for a in x]\n",
         "n = g(m)\nf(g(m))\n",
-        "n = self.ws[0] * 2\nf(self.ws[0] * 2)\n",
+        "n = self.ws[0] * 2\nself.ws[0] = 3\nf(self.ws[0] * 2)\n",
+        "n = self.ws[0] * 2\nself.ws.append(3)\nf(self.ws[0] * 2)\n",
+        "n = ws[-1]\nws.append(3)\nf(ws[-1])\n",
+        "n = ws[:2]\nf(ws[:2])\n",
         "if d:\n    n = self.a * 2\nf(self.a * 2)\n",
         "f(a if b else c)\n",
         "x = a if b else c\nf(a if b else c)\n",

@@ -22,9 +22,18 @@ from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.walking import children, each, walk
 
 LOCAL = "features"
+# What a local may be bound to that sizes are made of.
+_NAMED = (ast.Attribute, ast.Subscript, ast.BinOp)
 # What an expression may consist of that gives the same wherever it stands and changes nothing.
-_PURE = (ast.IfExp, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant)
+_PURE = (
+    *(ast.Subscript, ast.IfExp, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp),
+    *(ast.Name, ast.Constant),
+)
 _SYMBOLS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
+# Methods after which an item may be another.
+_CHANGING = frozenset(
+    ["append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault"]
+)
 # What runs later, several times or perhaps not: nothing is read off it, and nothing put into it.
 _APART = (
     *(ast.Lambda, ast.FunctionDef, ast.ClassDef),
@@ -73,9 +82,7 @@ def _read_by_name(lines: list[_Line], own: ast.AST, layout: Layout) -> list[_Lin
 def _named(line: _Line, own: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """A local that a line binds to what sizes may be made of, and a parameter ``cfg`` of ``cfg = self.cfg``."""
     match line.tree.body:
-        case [
-            ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() | ast.BinOp() as value)
-        ]:
+        case [ast.Assign(targets=[ast.Name(id=name)], value=value)] if isinstance(value, _NAMED):
             yield name, value
         case [ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Name(id=given))]:
             field = ast.parse(f"self.{name}", mode="eval").body
@@ -189,10 +196,12 @@ def _is_same(node: ast.expr, lines: Sequence[_Line]) -> bool:
             todo += children(one)
         elif not isinstance(one, _SYMBOLS):
             return False
-    read = (one for line in lines for one in each(line.tree, ast.Attribute))
-    stored = {one.attr for one in read if isinstance(one.ctx, ast.Store | ast.Del)}
+    places = [one for line in lines for one in each(line.tree, (ast.Attribute, ast.Subscript))]
+    stored = [one for one in places if isinstance(one.ctx, ast.Store | ast.Del)]
+    if any(isinstance(one, ast.Subscript) or one.attr in attributes for one in stored):
+        return False
     bound = frozenset[str]().union(*(names_bound_below(line.tree) for line in lines))
-    return not (names & bound or attributes & stored)
+    return not (names & bound or any(getattr(one, "attr", "") in _CHANGING for one in places))
 
 
 def _with(lines: Sequence[_Line], size: ast.expr, name: str, layout: Layout) -> list[_Line]:
@@ -221,7 +230,7 @@ def _with(lines: Sequence[_Line], size: ast.expr, name: str, layout: Layout) -> 
 
 
 def _replaceable() -> tuple[type, ...]:
-    return cst.IfExp, cst.Attribute, cst.BinaryOperation
+    return cst.IfExp, cst.Attribute, cst.Subscript, cst.BinaryOperation
 
 
 def _key(node: Any) -> str:
