@@ -66,7 +66,6 @@ class Constructor:
         self._check_shadows()
         taken = self._taken(own_names)
         body = with_local_sizes(body, self.cls.node, taken, self.layout)
-        body = in_quotes_of(self.cls.module.text, body)
         head = None if self.setup is None else self.setup.method
         made = define(
             "__init__",
@@ -77,7 +76,7 @@ class Constructor:
             left=[] if self.setup is None else self.setup.left,
         )
         init = wrapped_function(made, self.layout.indent, self.layout.page)
-        return spaced([init, *self._properties()])
+        return in_quotes_of(self.cls.module.text, spaced([init, *self._properties()]))
 
     def _body(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> list[Statement]:
         made: list[Statement] = []

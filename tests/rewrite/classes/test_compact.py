@@ -272,7 +272,7 @@ def test_random_streams_are_owned() -> None:
             return x + jax.random.normal(self.make_rng("noise"), x.shape)
         """
     )
-    assert "self.noise_rng = nnm.stream(rngs, 'noise')" in text
+    assert 'self.noise_rng = nnm.stream(rngs, "noise")' in text
     assert "jax.random.normal(self.noise_rng(), x.shape)" in text
 
 

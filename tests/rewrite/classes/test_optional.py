@@ -44,7 +44,7 @@ def test_a_parameter_that_may_be_none_is_read_as_such(setup: str) -> None:
 def test_a_list_may_follow_none() -> None:
     setup = FIRST.format("[nn.Dense(self.n), nn.Dense(self.n)]")
     text = converted(module(setup, "x if self.a is None else self.a[1](self.a[0](x))"))
-    assert "nnm.set_submodules(self, 'a', None)" in text
+    assert 'nnm.set_submodules(self, "a", None)' in text
     with loaded(text, "optional_list") as made:
         streams = made.nnx.Rngs(0)
         assert made.M(flag=False, in_features=2, rngs=streams).a is None

@@ -97,11 +97,11 @@ def test_named_elements_of_a_growing_tuple_keep_their_names() -> None:
                 return self.layer[1](self.layer[0](x))
         """
     )
-    assert "self, 'layer', (nnm.named(str(0), nnx.Linear(" in text.replace(
+    assert 'self, "layer", (nnm.named(str(0), nnx.Linear(' in text.replace(
         "\n        ", "\n"
     ).replace("(\n    self", "(self")
     assert "self.layer + (nnm.named(str(1), nnx.Linear(" in text
-    assert "return nnm.get_submodules(self, 'layer')" in text
+    assert 'return nnm.get_submodules(self, "layer")' in text
 
 
 def test_parameters_of_setup_are_read_with_an_index() -> None:

@@ -49,7 +49,7 @@ def test_what_is_made_in_rounds_without_a_name_is_numbered(setup: str, loop: str
 def test_submodules_of_a_local_list_without_names_stay_plain() -> None:
     text = listed("layers = [nn.Dense(3), nn.Dense(3)]\nself.layers = layers")
     assert "nnm.named" not in text
-    assert "nnm.set_submodules(self, 'layers', layers)" in text
+    assert 'nnm.set_submodules(self, "layers", layers)' in text
 
 
 def test_linen_functions_in_an_inlined_array_are_converted_too() -> None:

@@ -105,7 +105,7 @@ def test_an_update_that_differs_from_call_to_call_is_left_to_lazy_init(update: s
 
 def test_a_key_that_only_a_variable_starts_from_is_not_drawn_in_the_call() -> None:
     init, call = halves(POWER)
-    assert "key = nnm.make_rng(rngs, 'power')" in init
+    assert 'key = nnm.make_rng(rngs, "power")' in init
     assert "rng" not in call
     assert "power_rng" not in init
 
@@ -113,8 +113,8 @@ def test_a_key_that_only_a_variable_starts_from_is_not_drawn_in_the_call() -> No
 def test_a_key_that_the_call_uses_too_is_drawn_there() -> None:
     text = POWER.replace("+ bias", "+ bias + jax.random.normal(key, (1, 4))")
     init, call = halves(text)
-    assert "key = nnm.make_rng(rngs, 'power')" in init
-    assert "self.power_rng = nnm.stream(rngs, 'power')" in init
+    assert 'key = nnm.make_rng(rngs, "power")' in init
+    assert 'self.power_rng = nnm.stream(rngs, "power")' in init
     assert "key = self.power_rng()" in call
 
 
