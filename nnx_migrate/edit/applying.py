@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.edit.expressions import code_of, in_quotes
 from nnx_migrate.edit.fitting import Place, Unrenderable, fitted
 from nnx_migrate.edit.statements import (
     GONE,
@@ -248,9 +248,6 @@ class _Requoted(cst.CSTTransformer):
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
     ) -> cst.SimpleString:
-        raw = updated_node.raw_value
-        if updated_node.quote not in self._quotes or self._other in raw or not self._other:
+        if updated_node.quote not in self._quotes or not self._other:
             return updated_node
-        return updated_node.with_changes(
-            value=f"{updated_node.prefix}{self._other}{raw}{self._other}"
-        )
+        return in_quotes(updated_node, self._other)

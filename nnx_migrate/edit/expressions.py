@@ -54,6 +54,13 @@ def string(value: str, quote: str | None = None) -> Expression:
     return cst.SimpleString(repr(value) if quote is None else f"{quote}{value}{quote}")
 
 
+def in_quotes(node: cst.SimpleString, quote: str) -> cst.SimpleString:
+    """The string in other quotes; itself where it has such a quote in it."""
+    if quote in node.raw_value:
+        return node
+    return node.with_changes(value=f"{node.prefix}{quote}{node.raw_value}{quote}")
+
+
 def integer(value: int) -> Expression:
     """An integer literal."""
     number = cst.Integer(str(abs(value)))

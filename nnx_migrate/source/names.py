@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, count
 
 from nnx_migrate.source.walking import each, walk
 
@@ -278,6 +278,12 @@ def dotted(expression: ast.expr) -> tuple[str, ...] | None:
     if not isinstance(expression, ast.Name):
         return None
     return (expression.id, *reversed(parts))
+
+
+def unused_name(stem: str, taken: Container[str]) -> str:
+    """The first of ``stem``, ``stem_2``, ``stem_3`` that is not taken."""
+    numbered = (f"{stem}_{number}" for number in count(2))
+    return next(one for one in chain([stem], numbered) if one not in taken)
 
 
 def names_in_text(text: str) -> set[str]:

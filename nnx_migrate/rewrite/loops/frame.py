@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.loops.kinds import (
 from nnx_migrate.rewrite.loops.names import prefix_of
 from nnx_migrate.rewrite.loops.plan import Change, Line
 from nnx_migrate.rewrite.loops.program import Problem, Program, Summary
-from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.names import parameter_names, unused_name
 from nnx_migrate.source.project import Scope
 
 Branch: TypeAlias = tuple[dict[str, Kind], set[str], set[str]]
@@ -205,14 +205,10 @@ class Frame:
 
     def fresh(self, *wanted: str) -> str:
         """The first of some names that means nothing else here."""
-        used = {name for pair in self.chosen.values() for name in pair} | {*self.values.values()}
-        for one in wanted:
-            if one not in self.taken and one not in used:
-                return one
-        number = 2
-        while f"{wanted[-1]}_{number}" in self.taken | used:
-            number += 1
-        return f"{wanted[-1]}_{number}"
+        chosen = {name for pair in self.chosen.values() for name in pair}
+        used = {*self.taken, *chosen, *self.values.values()}
+        free = (one for one in wanted if one not in used)
+        return next(free, None) or unused_name(wanted[-1], used)
 
     def flow_names(self, key: str) -> tuple[str, str]:
         """Names for the module and the optimizer of the flow that a variable holds."""

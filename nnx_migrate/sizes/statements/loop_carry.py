@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
@@ -22,6 +21,7 @@ from nnx_migrate.sizes.statements.entry import (
     target_variables,
     weakened,
 )
+from nnx_migrate.source.names import unused_name
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
@@ -129,9 +129,7 @@ def _symbol(rounds: Rounds, name: str) -> str:
     taken = rounds.interpreter.root.info.local_names
     if place not in symbols:
         stem = f"{name}_features" if rounds.frame.own else f"{ex.FOREIGN}{name}_features"
-        numbered = (f"{stem}_{number}" for number in count(2))
-        free = (one for one in chain([stem], numbered) if one not in taken)
-        symbols[place] = next(one for one in free if one not in symbols.values())
+        symbols[place] = unused_name(stem, taken | {*symbols.values()})
     return symbols[place]
 
 

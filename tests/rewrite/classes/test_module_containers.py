@@ -107,7 +107,8 @@ def test_a_field_of_any_type_whose_items_are_called_may_hold_modules(
     annotation: str, result: str, is_structure: bool
 ) -> None:
     text = converted(CALLED.format(annotation=annotation, result=result))
-    assert ("set_submodules(self, 'parts', parts)" in text.replace('"', "'")) is is_structure
+    name = "'parts'" if "'" in result else '"parts"'  # the quotes of the file
+    assert (f"set_submodules(self, {name}, parts)" in text) is is_structure
 
 
 def test_items_that_are_called_may_be_functions_and_one_module_in_several_places() -> None:

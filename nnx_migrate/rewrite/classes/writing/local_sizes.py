@@ -19,6 +19,8 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.source.bindings import names_bound_below
+from nnx_migrate.source.changes import CHANGING
+from nnx_migrate.source.names import unused_name
 from nnx_migrate.source.walking import children, each, walk
 
 LOCAL = "features"
@@ -30,10 +32,6 @@ _PURE = (
     *(ast.Name, ast.Constant),
 )
 _SYMBOLS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
-# Methods after which an item may be another.
-_CHANGING = frozenset(
-    ["append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault"]
-)
 # What runs later, several times or perhaps not: nothing is read off it, and nothing put into it.
 _APART = (
     *(ast.Lambda, ast.FunctionDef, ast.ClassDef),
@@ -119,7 +117,7 @@ def _repeated_named(
     used = {*taken, *(name.id for one in lines for name in each(one.tree, ast.Name))}
     while (found := _repeated(lines, kept)) is not None:
         first, size = found
-        name = _unused(used)
+        name = unused_name(LOCAL, used)
         used.add(name)
         kept.add(ast.dump(size))
         made = assign(dotted(name), cst.parse_expression(ast.unparse(size)))
@@ -145,17 +143,11 @@ def _repeated(lines: Sequence[_Line], kept: Collection[str]) -> tuple[int, ast.e
 
 def _is_sure(line: _Line, node: ast.expr) -> bool:
     """Whether the line is a simple one, which evaluates the size whatever else holds."""
-    (statement,) = line.tree.body if len(line.tree.body) == 1 else (ast.Pass(),)
-    if not isinstance(statement, ast.Assign | ast.Expr) or statement.value is node:
-        return False
-    return not any(node in walk(one) for one in each(statement, ast.BoolOp))
-
-
-def _unused(taken: Collection[str]) -> str:
-    number = 1
-    while (name := LOCAL if number == 1 else f"{LOCAL}_{number}") in taken:
-        number += 1
-    return name
+    match line.tree.body:
+        case [ast.Assign(value=value) | ast.Expr(value=value)]:
+            perhaps = (part for one in each(value, ast.BoolOp) for part in walk(one))
+            return value is not node and node not in perhaps
+    return False
 
 
 # ---- both
@@ -171,13 +163,14 @@ def _same(one: ast.expr, other: ast.expr) -> bool:
 
 def _reads(tree: ast.AST, kind: type[ast.expr]) -> Iterator[ast.expr]:
     """Expressions of a kind in nothing that runs apart; of conditionals the outermost."""
+    ends = (*_APART, ast.IfExp) if kind is ast.IfExp else _APART
     todo: list[ast.AST] = [tree]
     while todo:
-        node = todo.pop(0)
+        node = todo.pop()
         if isinstance(node, kind):
             yield node
-        if not isinstance(node, (*_APART, ast.IfExp) if kind is ast.IfExp else _APART):
-            todo = [*children(node), *todo]
+        if not isinstance(node, ends):
+            todo += reversed(children(node))
 
 
 def _is_same(node: ast.expr, lines: Sequence[_Line]) -> bool:
@@ -201,7 +194,7 @@ def _is_same(node: ast.expr, lines: Sequence[_Line]) -> bool:
     if any(isinstance(one, ast.Subscript) or one.attr in attributes for one in stored):
         return False
     bound = frozenset[str]().union(*(names_bound_below(line.tree) for line in lines))
-    return not (names & bound or any(getattr(one, "attr", "") in _CHANGING for one in places))
+    return not (names & bound or any(getattr(one, "attr", "") in CHANGING for one in places))
 
 
 def _with(lines: Sequence[_Line], size: ast.expr, name: str, layout: Layout) -> list[_Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.edit.expressions import code_of, in_quotes
 from nnx_migrate.edit.page import quote_of
 from nnx_migrate.edit.statements import Statement
 from nnx_migrate.edit.syntax import cst
@@ -28,11 +28,8 @@ def _requoted(text: str, quote: str) -> Any:
             return False  # what is inside of its fields has other quotes for a reason
 
         def leave_SimpleString(self, original_node: Any, updated_node: Any) -> Any:
-            raw = updated_node.raw_value
-            if updated_node.prefix or updated_node.quote != _OTHER[quote]:
-                return updated_node
-            if "\\" in raw or quote in raw or original_node.value in text:
-                return updated_node
-            return updated_node.with_changes(value=f"{quote}{raw}{quote}")
+            is_plain = not updated_node.prefix and "\\" not in updated_node.raw_value
+            is_other = updated_node.quote == _OTHER[quote] and original_node.value not in text
+            return in_quotes(updated_node, quote) if is_plain and is_other else updated_node
 
     return Requoted()
