@@ -10,7 +10,7 @@ from flax import nnx
 
 from nnx_migrate.parity.checks.compare import compare
 from nnx_migrate.parity.programs.canonical import canonical
-from nnx_migrate.parity.sides.held import held
+from nnx_migrate.parity.sides.abstract import held
 from tests.parity.test_compare import CASE, side
 
 

@@ -22,7 +22,7 @@ from flax.core.scope import in_filter
 
 from nnx_migrate.nn.calls.bridging import give_variables, has_variables
 from nnx_migrate.nn.calls.late_values import attach, given_trees
-from nnx_migrate.nn.calls.objects import holds_tracer
+from nnx_migrate.nn.calls.objects import tracer_holders
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.late import is_late
@@ -68,7 +68,7 @@ def _without_values(make: Callable[[jax.Array], M]) -> tuple[M, bool]:
     def traced(key: jax.Array) -> Any:
         model = make(key)
         graphdef, variables, *others = nnx.split(model, nnx.Variable, ...)
-        parts[:] = graphdef, others, holds_tracer(model)
+        parts[:] = graphdef, others, any(tracer_holders(model))
         return variables
 
     variables = jax.eval_shape(traced, jax.random.key(0))

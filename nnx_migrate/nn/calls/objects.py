@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -13,10 +13,20 @@ from flax import nnx
 _CLOSED = (str, bytes, int, float, complex, type, types.ModuleType, type(None))
 
 
-def holds_tracer(model: nnx.Module) -> bool:
-    """Whether an object in a module that was made in a trace keeps values of that trace."""
+def tracer_holders(model: nnx.Module) -> Iterator[tuple[Any, ...]]:
+    """Paths of attributes of which an object keeps values of the trace that a module was made in.
+
+    An object that several attributes reach counts for the first.
+    """
     seen: set[int] = set()
-    todo = [value for _, module in nnx.iter_modules(model) for value in vars(module).values()]
+    for path, module in nnx.iter_modules(model):
+        for name, value in vars(module).items():
+            if _reaches_tracer(value, seen):
+                yield (*path, name)
+
+
+def _reaches_tracer(value: Any, seen: set[int]) -> bool:
+    todo = [value]
     while todo:
         value = todo.pop()
         if isinstance(value, jax.core.Tracer):

@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from nnx_migrate.nn.calls.objects import tracer_holders
 from nnx_migrate.nn.variables.sharing import renamed_paths
 from nnx_migrate.parity.case import Arguments, BadCase, ParityCase, arguments_of, surroundings
 from nnx_migrate.parity.evaluation.constant_key import constant_key
-from nnx_migrate.parity.evaluation.linen_names import LinenNames
+from nnx_migrate.parity.evaluation.linen_names import LinenNames, path_of_attribute
 from nnx_migrate.parity.evaluation.measure import (
     COLLECTIONS,
     FORWARD,
@@ -33,7 +34,6 @@ from nnx_migrate.parity.evaluation.running import describe_error, retraced
 from nnx_migrate.parity.evaluation.unseen import note_program
 from nnx_migrate.parity.programs import canonical, compiled
 from nnx_migrate.parity.sides import lazy
-from nnx_migrate.parity.sides.held import held
 from nnx_migrate.parity.sides.linen import apply_of as linen_apply
 from nnx_migrate.parity.sides.linen import initialiser_of
 from nnx_migrate.parity.sides.nnx import CONSTRUCT, constructor_of
@@ -116,6 +116,15 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
             return _initialised(side, init, arguments)
         except Exception as error:  # noqa: BLE001 (a finding about the migration)
             return _failed(name, shapes, (SPECS, AFTER_STEP), error)
+
+
+def held(module: nnx.Module) -> tuple[str, ...]:
+    """Attributes, ``decoder/mlp/drop``, that keep arrays which the constructor made and which are no variables.
+
+    Those are tracers of a trace that is over. The program of a call takes them as further arguments, so
+    it differs from Linen's from its first line on, wherever they are used.
+    """
+    return tuple(sorted(map(path_of_attribute, tracer_holders(module))))
 
 
 def _failed(name: str, shapes: Variables, stages: Sequence[str], error: Exception) -> SideResult:
