@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from nnx_migrate.source.bindings import (
     bound_names,
@@ -136,6 +136,9 @@ class _Reader:
         }
         self._values = _values(nodes)
         self._shared = _shared(nodes)
+        # Ways through locals meet the same names again and again.
+        self._is_local = cache(self._binds)
+        self._is_module = cache(self._names_module)
 
     def read(self) -> None:
         called: set[int] = set()
@@ -194,10 +197,10 @@ class _Reader:
                         found.add(self.origin(part, seen))
         return found
 
-    def _is_local(self, node: ast.Name) -> bool:
+    def _binds(self, node: ast.Name) -> bool:
         return any(node.id in _locals(one) for one in self.module.parents.functions(node))
 
-    def _is_module(self, node: ast.expr) -> bool:
+    def _names_module(self, node: ast.expr) -> bool:
         symbol = self.project.resolve(node, Scope(self.module).around(node))
         return symbol in self.project.modules
 

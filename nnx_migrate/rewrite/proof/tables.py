@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.proof.fillers import FUNCTION, Key, Origin, Uses, uses_
 from nnx_migrate.rewrite.proof.global_values import Globals
 from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 Table = tuple[
     Key, str | None
@@ -38,6 +38,7 @@ class Filled:
             for key, every in statements.items()
         }
         self._changes = changed_globals(project).may_change
+        self._loaded: dict[Key, frozenset[str]] = {}
 
     def links(
         self, named: _Named, words: _Words, opened: set[tuple[Key, Key]]
@@ -70,10 +71,11 @@ class Filled:
                 if user[1] and more and is_met:
                     fills[user] |= more
                     todo.append(user)
-        for (table, word), filler in links:
-            for reader in self._readers(table, word, users, words, opened):
-                if reader != filler:
-                    yield reader, filler
+        readers = {
+            table: [*self._readers(*table, users, words, opened)] for table in {t for t, _ in links}
+        }
+        for table, filler in links:
+            yield from ((reader, filler) for reader in readers[table] if reader != filler)
 
     def _readers(
         self,
@@ -83,20 +85,19 @@ class Filled:
         words: _Words,
         opened: set[tuple[Key, Key]],
     ) -> Iterator[Key]:
-        if word is None or self._is_loaded(table, word):
+        if word is None or word in self._loads(table):
             yield table  # and so all who name it
             return
         for user in users.get(table, ()):
             if table in words[user].get(word, ()) or (user, table) in opened:
                 yield user
 
-    def _is_loaded(self, key: Key, word: str) -> bool:
-        """Whether the code of a file that binds a global also gives it to others: ``KNOWN = REG``."""
-        return any(
-            isinstance(node, ast.Name) and node.id == word and isinstance(node.ctx, ast.Load)
-            for one in self._statements[key]
-            for node in walk(one)
-        )
+    def _loads(self, key: Key) -> frozenset[str]:
+        """What the code of a file that binds globals may also give to others: ``KNOWN = REG``."""
+        if key not in self._loaded:
+            every = (node for one in self._statements[key] for node in each(one, ast.Name))
+            self._loaded[key] = frozenset(n.id for n in every if isinstance(n.ctx, ast.Load))
+        return self._loaded[key]
 
     def _handed(self, key: Key, words: _Words) -> set[Key]:
         """Functions and classes that a node gives something of its own, by globals that are they, too."""
