@@ -232,18 +232,26 @@ def _read_letters(letters: str, operand: Array, sizes: dict[str, Dim]) -> None:
         sizes[letter] = _better(sizes.get(letter), operand.axis(-index))
 
 
-def contract_last(left: Array, right: Array) -> Array:
-    """``left @ right``."""
+def contract_last(left: Array, right: Array, ones: Collection[str] = ()) -> Array:
+    """``left @ right``, whose axes before the last two are broadcast; ``ones`` as there."""
     if right.rank == 1:
         return left.of(left.tail[:-1], -1)
     if right.rank == 2 and left.depth > 1:
         return left.of((left.axis(-2), right.axis(-1)))
+    if left.rank == 1 and right.rank is not None:
+        return Array((None, right.axis(-1))[1 - right.rank :], right.rank - 1)
     if left.rank is not None and right.rank is not None:
-        rank = max(left.rank, right.rank) if left.rank > 1 else right.rank - 1
-        return Array((left.axis(-2) if left.rank > 1 else None, right.axis(-1))[-rank:], rank)
+        batch = broadcast(
+            [_without_last_two(left, left.rank), _without_last_two(right, right.rank)], ones
+        )
+        return Array((*batch.tail, left.axis(-2), right.axis(-1)), max(left.rank, right.rank))
     known = [max(one.least, one.rank or 0) for one in (left, right)]
     last = right.axis(-1) if right.depth > 1 else None
     return Array((left.axis(-2) if left.depth > 1 else None, last), least=min(known))
+
+
+def _without_last_two(array: Array, rank: int) -> Array:
+    return Array(array.known(rank)[:-2], rank - 2)
 
 
 def paddings(padding: Value, count: int) -> tuple[int | str | None, ...]:

@@ -23,6 +23,7 @@ from nnx_migrate.abstract.values import (
     held_modules,
 )
 from nnx_migrate.sizes.attributes import OpenShape, leading
+from nnx_migrate.sizes.expressions.indexing import index_array
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import lose
 
@@ -38,7 +39,8 @@ def assign(interpreter: Interpreter, target: ast.expr, value: Value, frame: Fram
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if frame.instance is not None:
             frame.instance.attributes[name] = value
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
-            for one, item in zip(targets, _unpack(interpreter, value, targets), strict=True):
+            items = _unpack(interpreter, value, targets, frame)
+            for one, item in zip(targets, items, strict=True):
                 inner = one.value if isinstance(one, ast.Starred) else one
                 assign(interpreter, inner, item, frame)
         case ast.Starred(value=inner):
@@ -92,7 +94,9 @@ def _set_variable(attribute: str, value: Value, frame: Frame) -> None:
         frame.instance.attributes[attribute] = replace(held, entries=entries)
 
 
-def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> list[Value]:
+def _unpack(
+    interpreter: Interpreter, value: Value, targets: list[ast.expr], frame: Frame
+) -> list[Value]:
     count = len(targets)
     starred = [i for i, one in enumerate(targets) if isinstance(one, ast.Starred)]
     if isinstance(value, Sequence) and not starred and len(value.items) == count:
@@ -104,6 +108,8 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
         return [*value.items[:head], middle, *value.items[cut:]]
     if isinstance(value, Argument) and not starred:
         return [Argument(f"{value.path}[{i}]") for i in range(count)]
+    if isinstance(value, Array) and not starred:
+        return [index_array(interpreter, value, ast.Constant(i), frame) for i in range(count)]
     if isinstance(value, Joined):
         value = alike(value)
     if isinstance(value, Repeated):

@@ -82,6 +82,7 @@ class Interpreter(ABC):
     symbols: dict[tuple[ast.For, str], str] = field(
         default_factory=dict
     )  # names of carried sizes, by the loop and the local
+    carried_by_call: frozenset[str] = frozenset()  # carried sizes that `__call__` has shown
     endings: dict[str, Expr] = field(default_factory=dict)  # carried sizes in terms of fields
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True

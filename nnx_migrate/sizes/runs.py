@@ -214,6 +214,9 @@ def _run_methods(
     if has_call:
         output = _run_method(interpreter, info, root, "__call__", given)
     interpreter.primary = not has_call
+    if has_call:
+        carried = interpreter.carried.values()
+        interpreter.carried_by_call = frozenset(name for every in carried for name, *_ in every)
     if info.function is not None:
         return output
     names = {

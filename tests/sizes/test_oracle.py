@@ -106,6 +106,8 @@ jnp.split(x, [1, 3], axis=-1)[1] | 2
 jnp.split(x, [1, 3], axis=-1)[2] | 1
 jnp.split(x, [self.n], axis=-1)[1] | 1
 jnp.split(x, 2, -1)[1] | 2
+jnp.split(jnp.concatenate([x, x, x], -1), self.n, -1)[0] | 4
+jnp.array_split(x, self.n, -1)[0]
 jax.lax.split(x, (1, 3), axis=2)[1]
 x[..., 2:1] | 0
 x[..., 1:2] | 1

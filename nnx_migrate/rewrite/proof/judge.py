@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decorators
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.proof.changed_layers import changed_layers
+from nnx_migrate.rewrite.proof.class_fields import class_field_doubts
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.lazily import lazy_doubts
@@ -33,6 +34,7 @@ def judge(
     left = _left(books, result, staying_names(loaded.project, attempt.decisions))
     doubts = dict(_inside(loaded, attempt, [*left, *_uses(loaded, attempt)]))
     doubts |= _unserved(loaded, attempt, books)
+    doubts |= dict(class_field_doubts(loaded.project, attempt))
     if change := changed_layers(loaded.project):
         doubts |= dict.fromkeys(attempt.decisions.converted, change)
     return doubts | lazy_doubts(loaded.project, targets, attempt, graph_of(loaded.project), team)

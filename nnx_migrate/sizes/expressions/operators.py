@@ -81,8 +81,7 @@ def combine(
         return _repeat(left, right.expr)
     first, second = as_array(left), as_array(right)
     if isinstance(op, ast.MatMult):
-        both = first is not None and second is not None
-        return shapes.contract_last(first, second) if both and first and second else Unknown("@")
+        return shapes.contract_last(first, second, ones) if first and second else Unknown("@")
     if first is not None:
         if second is not None:
             return shapes.broadcast([first, second], ones)

@@ -24,6 +24,8 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import agreed_size
+from nnx_migrate.sizes.interpreter import spellable
+from nnx_migrate.sizes.ranks import Rank, Ranks
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 
 _NONE = ex.literal(None)
@@ -47,7 +49,9 @@ def witness_of(
     seen = [
         replace(
             use,
-            sizes={"": _passed(argument, use, axes) if is_passed(argument, use) else _NONE},
+            sizes={
+                "": _passed(analysis, argument, use, axes) if is_passed(argument, use) else _NONE
+            },
         )
         for use in shown
     ]
@@ -141,7 +145,9 @@ def _is_analysed(analysis: ClassAnalysis, site: Site) -> bool:
     return site.kind is SiteKind.FUNCTION or site.symbol in analysis.interpreter.project.linen
 
 
-def _passed(argument: SizeArgument, use: Use, axes: frozenset[int] | None) -> Expr | None:
+def _passed(
+    analysis: ClassAnalysis, argument: SizeArgument, use: Use, axes: frozenset[int] | None
+) -> Expr | None:
     """Size of a call argument as the caller passes it; of a shape, ``axes`` must be known.
 
     Without ``axes`` the rank and every axis must be.
@@ -166,8 +172,26 @@ def _passed(argument: SizeArgument, use: Use, axes: frozenset[int] | None) -> Ex
     rank = array.rank if array.rank is not None else _needed(array, axes)
     if any(array.axis(one) is None for one in axes or ()):
         return None
-    nodes = [size.node if size else ast.Constant(None) for size in array.known(rank)]
+    whole = _whole(analysis.interpreter.ranks, use.entry, array.known(rank))
+    if whole is not None:
+        return whole
+    is_read = [axes is None or not axes.isdisjoint((one, one + rank)) for one in range(-rank, 0)]
+    sizes = zip(array.known(rank), is_read, strict=True)
+    nodes = [
+        size.node if size is not None and (read or spellable(size)) else ast.Constant(None)
+        for size, read in sizes
+    ]
     return Expr(ast.Tuple(nodes, ast.Load())) if nodes else None
+
+
+def _whole(ranks: Ranks, method: str, sizes: tuple[Expr | None, ...]) -> Expr | None:
+    """The shape of the argument of a method that has just these axes."""
+    names = [one.text for one in sizes if one is not None and one.text.isidentifier()]
+    axes = [ex.input_of(one) for one in names if ex.is_input(one)]
+    path = axes[0][0] if axes else ""
+    known = ranks.known.get((method, path), Rank())
+    is_own = axes == [(path, one) for one in range(-len(sizes), 0)]
+    return ex.input_shape(path) if is_own and known.exact == len(sizes) else None
 
 
 def _needed(array: Array, axes: frozenset[int] | None) -> int:

@@ -151,6 +151,8 @@ def _swapaxes(call: LibraryCall) -> Value:
             return array.of((None,))
         return call.behind(array, max(one, two))
     rank = array.rank if array.rank is not None else max(len(array.tail), -one, -two)
+    if not {one, two} <= {*range(-rank, rank)}:
+        return Unknown("swapaxes of axes that it lacks")
     sizes = list(array.known(rank))
     sizes[one], sizes[two] = sizes[two], sizes[one]
     return array.of(tuple(sizes))

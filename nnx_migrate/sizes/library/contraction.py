@@ -25,7 +25,9 @@ def _einsum(call: LibraryCall) -> Value:
 
 def _matmul(call: LibraryCall) -> Value:
     one, two = call.array(0), call.array(1, "b")
-    return shapes.contract_last(one, two) if one and two else Unknown("matmul of unknown values")
+    if one is None or two is None:
+        return Unknown("matmul of unknown values")
+    return shapes.contract_last(one, two, call.interpreter.ones)
 
 
 def _dot(call: LibraryCall) -> Value:

@@ -8,10 +8,12 @@ from itertools import pairwise
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes, slices
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Array, Repeated, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.signatures import reading
+from nnx_migrate.source.other_values import is_name
 
 
 def _concatenate(call: LibraryCall) -> Value:
@@ -72,7 +74,9 @@ def _split(call: LibraryCall) -> Value:
     if array is None or axis is None:
         return Unknown("split of an unknown value")
     if parts is None:
-        return _split_at(array, call.get(1, "indices_or_sections"), axis)
+        points = call.get(1, "indices_or_sections")
+        count = _count(call, points)
+        return _split_at(array, points, axis) if count is None else _alike(array, count, axis)
     index = axis if axis < 0 or array.rank is None else axis - array.rank
     if index >= 0:  # it may be the last one
         return Sequence((call.behind(array, index),) * parts, is_list=True)
@@ -84,6 +88,26 @@ def _split(call: LibraryCall) -> Value:
         sizes[index] = _part(sizes[index], parts, more)
         pieces.append(array.of(tuple(sizes)))
     return Sequence(tuple(pieces), is_list=True)
+
+
+def _count(call: LibraryCall, parts: Value | None) -> Dim:
+    """How many pieces, by a field that is declared to be a number: a tuple of points has none."""
+    if not isinstance(parts, Static) or not call.symbol.endswith(".split"):
+        return None
+    fields = call.interpreter.root.info.fields
+    numbers = [f"self.{one.name}" for one in fields if is_name(one.annotation, "int")]
+    return parts.expr if parts.expr.text in numbers else None
+
+
+def _alike(array: Array, count: Expr, axis: int) -> Value:
+    """``count`` pieces of one size."""
+    index = axis if axis < 0 or array.rank is None else axis - array.rank
+    if index >= 0:
+        return Unknown("split along an axis that may be the last one")
+    sizes = list(array.known(array.rank or max(len(array.tail), -index)))
+    whole = sizes[index]
+    sizes[index] = None if whole is None else ex.binary(whole, ast.FloorDiv(), count)
+    return Repeated(array.of(tuple(sizes)), count)
 
 
 def _part(size: Dim, parts: int, more: int) -> Dim:

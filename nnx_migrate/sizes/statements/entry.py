@@ -117,9 +117,10 @@ def weakened(
             continue
         if _grew(old, latest) and rounds.only_grows(name):
             continue
-        one, two = as_array(begun[name]), as_array(latest)
-        if one is not None and two is not None and as_array(old) is not None:
-            new: Value = _same_axes(old, one, two)
+        array = rounds.interpreter.array
+        before, one, two = array(old), array(begun[name]), array(latest)
+        if before is not None and one is not None and two is not None:
+            new: Value = _same_axes(old, before, one, two)
         else:
             new = widened(old, latest, name, rounds.statement.lineno)
         if new != old:
@@ -135,11 +136,9 @@ def _grew(old: Value, latest: Value) -> bool:
     return len(longer.items) > len(old.items) and old.is_list
 
 
-def _same_axes(old: Value, begun: Array, latest: Array) -> Value:
-    """The array of ``old`` without the axes that a round changes; the last one stays."""
+def _same_axes(old: Value, before: Array, begun: Array, latest: Array) -> Value:
+    """The array ``before`` of ``old`` without the axes that a round changes; the last one stays."""
     common = common_axes(begun, latest)
-    before = as_array(old)
-    assert before is not None
     kept = common.with_last(before.axis(-1)) if before.rank != 0 else before
     width = max(len(before.tail), len(kept.tail))
     ranks = [(one.rank, one.least, one.origin) for one in (before, kept)]

@@ -188,14 +188,18 @@ def _is_only_first(rounds: Rounds, last: Expr | None) -> bool:
 
 
 def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
-    """Note one carried size, and what it is once the loop is over."""
+    """Note one carried size, and what it is once the loop is over.
+
+    ``__call__`` says it where other methods run the same loop: ``act`` with its ``self(obs)``.
+    """
     interpreter, frame, loop = rounds.interpreter, rounds.frame, rounds.loop
     first, after = last_of(entry), as_array(frame.env[name])
     last = last_of(after)
     assert first is not None
     if not isinstance(after, Array) or last is None:
         return
-    if frame.own:
+    is_said = symbol in interpreter.carried_by_call
+    if frame.own and not is_said:
         for owner in _owners(rounds):
             before, latest = _spelled(rounds, owner, first, last)
             interpreter.carried.setdefault(id(owner), []).append((symbol, before, latest))
@@ -206,7 +210,9 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     ended = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
     if not local:
         is_free = final == last  # of the loop's items: taken to hold without rounds, too
-        if is_free or ended is not None:  # heirs of the class cannot read the local of its loop
+        if (
+            is_free or ended is not None
+        ) and not is_said:  # heirs of the class cannot read the local of its loop
             interpreter.endings[symbol] = _ended(loop, first, final, None) or final
         ended = final if is_free else _ended(loop, first, final, ended)
     frame.env[name] = after.with_last(ended)

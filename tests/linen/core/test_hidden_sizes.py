@@ -11,6 +11,7 @@ import pytest
 from flax import errors, nnx
 
 from nnx_migrate import linen as nn
+from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 
 IMAGES = jnp.ones((2, 8, 6, 3))
@@ -115,3 +116,25 @@ def test_a_dtype_among_the_inputs_is_no_array(dtype: Any) -> None:
     values = module.init(KEY, IMAGES, dtype)
     assert values["params"]["head"]["kernel"].shape == (3, 3)
     assert module.apply(values, IMAGES, dtype).dtype == jnp.float16
+
+
+class Heads(nnx.Module):
+    """A part that can be built with a multiple of three alone, beside one that is called without it."""
+
+    def __init__(self, *, in_features: int, heads_in_features: int, rngs: nnx.Rngs) -> None:
+        self.wide = nnx.Linear(in_features, 21, rngs=rngs)
+        self.heads = nnm.MultiHeadDotProductAttention(3, in_features=heads_in_features, rngs=rngs)
+
+    def encode(self, x: jax.Array) -> jax.Array:
+        return self.wide(x)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.heads(self.encode(x))
+
+
+def test_widths_on_trial_suit_numbers_of_heads_that_are_no_powers_of_two() -> None:
+    x = jnp.ones((2, 3, 5))
+    model, variables = _with(Heads, x)
+    assert variables["params"]["heads"]["query"]["kernel"].shape == (21, 3, 7)
+    alone = model.apply(variables, x, method="encode")
+    assert alone.shape == (2, 3, 21)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jax.numpy as jnp
+import numpy as np
 
 Path = tuple[str, ...]
 _STEP = re.compile(r"\.(\w+)|\[(\w+)\]")
@@ -38,16 +38,16 @@ class Size:
     fact: str | None = None
 
     def read(self, inputs: Mapping[str, Any]) -> Any:
-        """The size in the inputs of a call; None where the input is not given."""
+        """The size in the inputs of a call; None where the input is not given, or has no such axis."""
         value = _part(inputs, self.argument)
         if self.fact == "given":
             return value is not None
         if self.fact == "truth":
             return bool(value)
-        if value is None:
-            return None
-        shape = jnp.shape(value)
-        return shape if self.axis is None else shape[self.axis]
+        shape = _shape(value)
+        if shape is None or self.axis is None:
+            return shape
+        return shape[self.axis] if -len(shape) <= self.axis < len(shape) else None
 
     def read_at(self, path: Path, inputs: Mapping[str, Any]) -> Any:
         """The size in the inputs of the module at a scope path; None where they do not show it."""
@@ -78,6 +78,17 @@ class Size:
         return len(self.path) == len(path) and all(
             step in ("*", name) for step, name in zip(self.path, path, strict=True)
         )
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of an array, a number or lists of numbers; other inputs have none."""
+    if isinstance(value, int | float | complex | list | tuple):
+        try:
+            return np.shape(value)
+        except (TypeError, ValueError):  # of unlike items, or of what a transform traces
+            return None
+    shape = getattr(value, "shape", None)
+    return shape if isinstance(shape, tuple) else None
 
 
 def _part(inputs: Mapping[str, Any], argument: str | None) -> Any:
