@@ -23,7 +23,6 @@ from nnx_migrate.abstract.values import (
     held_modules,
 )
 from nnx_migrate.sizes.attributes import OpenShape, leading
-from nnx_migrate.sizes.expressions.indexing import index_array
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import lose
 
@@ -39,8 +38,7 @@ def assign(interpreter: Interpreter, target: ast.expr, value: Value, frame: Fram
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if frame.instance is not None:
             frame.instance.attributes[name] = value
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
-            items = _unpack(interpreter, value, targets, frame)
-            for one, item in zip(targets, items, strict=True):
+            for one, item in zip(targets, _unpack(interpreter, value, targets), strict=True):
                 inner = one.value if isinstance(one, ast.Starred) else one
                 assign(interpreter, inner, item, frame)
         case ast.Starred(value=inner):
@@ -94,9 +92,7 @@ def _set_variable(attribute: str, value: Value, frame: Frame) -> None:
         frame.instance.attributes[attribute] = replace(held, entries=entries)
 
 
-def _unpack(
-    interpreter: Interpreter, value: Value, targets: list[ast.expr], frame: Frame
-) -> list[Value]:
+def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> list[Value]:
     count = len(targets)
     starred = [i for i, one in enumerate(targets) if isinstance(one, ast.Starred)]
     if isinstance(value, Sequence) and not starred and len(value.items) == count:
@@ -109,7 +105,7 @@ def _unpack(
     if isinstance(value, Argument) and not starred:
         return [Argument(f"{value.path}[{i}]") for i in range(count)]
     if isinstance(value, Array) and not starred:
-        return [index_array(interpreter, value, ast.Constant(i), frame) for i in range(count)]
+        return [_item(interpreter, value)] * count
     if isinstance(value, Joined):
         value = alike(value)
     if isinstance(value, Repeated):
@@ -139,6 +135,15 @@ def _unpack(
         ends = [_size(shape.axis(i)) for i in (*range(head), *range(-tail, 0))]
         return [*ends[:head], between, *ends[head:]]
     return [Unknown("unpacked from an unknown value")] * count
+
+
+def _item(interpreter: Interpreter, array: Array) -> Value:
+    """One of the arrays that an array is taken apart into."""
+    array = interpreter.ranks.settled(array)
+    if array.rank is None:
+        return interpreter.ranks.behind(array, 0, -1)
+    sizes = array.known(array.rank)
+    return Array(sizes[1:], array.rank - 1) if sizes else Unknown("a number is taken apart")
 
 
 def _around(whole: Expr, head: int, count: int) -> list[Expr]:

@@ -105,6 +105,16 @@ jnp.array_split(x, 2, axis=1)[0] | 4
 jnp.split(x, [1, 3], axis=-1)[1] | 2
 jnp.split(x, [1, 3], axis=-1)[2] | 1
 jnp.split(x, [self.n], axis=-1)[1] | 1
+jnp.take_along_axis(x, jnp.zeros((2, 5, 1), int), axis=1) | 4
+jnp.take_along_axis(x, jnp.zeros((2, 3, 6), int), axis=-1) | 6
+jnp.take_along_axis(x, jnp.zeros((2, 3, 6), int), 2) | 6
+jnp.take_along_axis(x[..., :1], jnp.zeros((2, 5, 7), int), axis=1) | 7
+jnp.take_along_axis(x, jnp.zeros(5, int), axis=None)
+jnp.tile(x, (2, 1, 1)) | 4
+jnp.tile(x, (x.shape[0], 1, 2)) | 8
+jnp.tile(x, (3, 1, 1, 1)) | 4
+jnp.tile(jnp.ones((1, 4)), (x.shape[0], 1)) | 4
+jnp.tile(x, 3) | 12
 jnp.split(x, 2, -1)[1] | 2
 jnp.split(jnp.concatenate([x, x, x], -1), self.n, -1)[0] | 4
 jnp.array_split(x, self.n, -1)[0]

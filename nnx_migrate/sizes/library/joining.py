@@ -12,6 +12,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Array, Repeated, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.ranks import ranked
 from nnx_migrate.sizes.signatures import reading
 from nnx_migrate.source.other_values import is_name
 
@@ -145,9 +146,21 @@ def _is_field(point: Dim) -> bool:
 
 
 def _tile(call: LibraryCall) -> Value:
-    array, counts = call.array(), call.numbers(1, "reps")
-    keeps = array is not None and counts is not None and counts and counts[-1] == 1
-    return Array((array.axis(-1),), None) if keeps and array else Array()
+    array, reps = call.array(), call.get(1, "reps")
+    counts = shapes.shape_of(reps) if reps is not None else None
+    if array is None or not counts:
+        return Array()
+    if array.rank is None:  # it may have fewer axes than counts
+        return Array((_times(array.axis(-1), counts[-1]),), least=len(counts))
+    rank = max(array.rank, len(counts))
+    one = (ex.literal(1),)
+    sizes = (*one * (rank - array.rank), *array.known(array.rank))
+    every = (*one * (rank - len(counts)), *counts)
+    return Array(tuple(map(_times, sizes, every)), rank)
+
+
+def _times(size: Dim, count: Dim) -> Dim:
+    return None if size is None or count is None else ex.binary(size, ast.Mult(), count)
 
 
 def _repeat(call: LibraryCall) -> Value:
@@ -215,10 +228,30 @@ def _take(call: LibraryCall) -> Value:
     return Array((*lead, *array.known(array.rank)[1:]), rank)
 
 
+def _take_along(call: LibraryCall) -> Value:
+    """As the indices along the axis; the other axes of both are broadcast."""
+    array, ids, axis = call.array(0, "arr"), call.array(1, "indices"), call.number(2, "axis")
+    if array is None or ids is None or axis is None:
+        return Array()
+    rank = array.rank if array.rank is not None else ids.rank
+    if rank is not None:  # both have as many axes
+        for one in (array, ids):
+            call.interpreter.prove(one, exact=rank)
+        array, ids = ranked(array, rank), ranked(ids, rank)
+    found = shapes.broadcast([array, ids], call.interpreter.ones)
+    if axis >= 0 and rank is None:
+        return call.behind(found, axis)
+    width = rank or max(len(found.tail), -axis)
+    index = axis - width if axis >= 0 else axis
+    sizes = [ids.axis(one) if one == index else found.axis(one) for one in range(-width, 0)]
+    return Array(tuple(sizes), rank)
+
+
 ARRAYS: Summaries = {
     "concatenate": reading("arrays|operands axis|dimension dtype out", _concatenate),
     "stack": reading("arrays axis out dtype", _stack),
     "take": reading("a indices axis out mode unique_indices indices_are_sorted fill_value", _take),
+    "take_along_axis": reading("arr indices axis * mode fill_value", _take_along),
     "split": reading("ary indices_or_sections axis", _split),
     "array_split": reading("ary indices_or_sections axis", _split),
     "tile": reading("a|A reps", _tile),
