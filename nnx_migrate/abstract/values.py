@@ -24,14 +24,15 @@ class Unknown(Value):
     """Nothing is known.
 
     ``made_by`` is set when the value may be a module: what an unknown callable returned; ``is_foreign``
-    when that is another package's. ``is_item``: what an unknown list holds, or the like. ``first`` is what it
-    is in the first round of a loop that changes it.
+    when that is another package's. ``is_item``: what an unknown list holds, or the like. ``is_draw``: a random
+    number of Python's. ``first`` is what it is in the first round of a loop that changes it.
     """
 
     why: str = ""
     made_by: str = field(default="", compare=False)
     is_foreign: bool = field(default=False, compare=False)
     is_item: bool = field(default=False, compare=False)
+    is_draw: bool = field(default=False, compare=False)
     first: Value | None = field(default=None, compare=False)
 
 

@@ -34,7 +34,7 @@ from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.flow import UNLESS_LEFT, Rest
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.loop_names import LoopNames
-from nnx_migrate.sizes.presence import Side
+from nnx_migrate.sizes.presence import ALWAYS, Side
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
@@ -178,14 +178,14 @@ class Interpreter(ABC):
     @contextmanager
     def on(self, side: Side) -> Iterator[None]:
         """Run one branch of a test: `under` and `knowing` at once."""
-        before = self.presence
-        self.conditions.append(side.condition)
+        before, count = self.presence, len(self.conditions)
+        self.conditions += [side.condition] if side.condition != ALWAYS else []
         self.presence = {**before, **side.presence}
         try:
             yield
         finally:
             self.presence = before
-            self.conditions.pop()
+            del self.conditions[count:]
 
     def prove(
         self,

@@ -17,11 +17,15 @@ def presence(test: ast.expr, frame: Frame, *, holds: bool) -> dict[str, bool]:
     return dict(_presence(test, frame, holds, frame.tests))
 
 
+ALWAYS = ex.literal(True)
+
+
 @dataclass(frozen=True)
 class Side:
     """One branch of a test: the condition under which it runs, and which parameters are given there.
 
-    The condition is None where the arguments of the call decide in a way that nobody knows.
+    The condition is None where the arguments of the call decide in a way that nobody knows, and `ALWAYS`
+    where a random number alone decides.
     """
 
     condition: Expr | None

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flax import linen, nnx
+from jax.sharding import Mesh
 
 from nnx_migrate.linen import sown
 from nnx_migrate.nn import is_moved_by_init, lazy_init, makes_state
@@ -61,9 +62,8 @@ def evaluate_nnx(case: ParityCase, *, submodules: bool = False, numbers: bool = 
     arguments, mesh = arguments_of(case), mesh_of(case)
     name = getattr(case.nnx, "__qualname__", type(case.nnx).__qualname__)
     with surroundings(case, mesh):
-        arrays = place(arguments.arrays, mesh)
         first = arguments_of(initial_call(case))
-        build = _builder(case, construct, first, place(first.arrays, mesh))
+        build = _builder(case, construct, first, mesh)
         keys: list[bytes] = []
         try:
             with recorded_draws(keys):
@@ -75,6 +75,8 @@ def evaluate_nnx(case: ParityCase, *, submodules: bool = False, numbers: bool = 
         name = f"{type(module).__module__}.{type(module).__qualname__}"
         if not isinstance(module, nnx.Module):
             return SideResult("nnx", name, problems=(f"{name} is not a flax.nnx.Module",))
+        # What was imported to construct it may have enabled double precision.
+        arrays = place(arguments.arrays, mesh)
         return _evaluate(
             case, build, module, name, arguments, arrays, mesh, keys, submodules, numbers
         )
@@ -233,7 +235,7 @@ def _builder(
     case: ParityCase,
     construct: Callable[[nnx.Rngs], Any],
     arguments: Arguments,
-    arrays: list[Any],
+    mesh: Mesh | None,
 ) -> Callable[[], Any]:
     """Return a function that builds the module, Linen submodules behind bridges included."""
 
@@ -243,7 +245,7 @@ def _builder(
         module = construct(nnx.Rngs(case.key_of("default"), **streams))
         if not isinstance(module, nnx.Module):
             return module
-        args, kwargs = arguments.rebuild(arrays)
+        args, kwargs = arguments.rebuild(place(arguments.arrays, mesh))
         if lazy.is_unbuilt(module):
             return lazy.built(case, module, args, kwargs)
         method = bound(case, module)

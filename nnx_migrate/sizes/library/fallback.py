@@ -29,7 +29,9 @@ def unmodelled(call: LibraryCall) -> Value:
     if is_own:
         call.interpreter.known_callees[id(call.node)] = False
     made_by = ast.unparse(call.node.func) if may_be_module else ""
-    return Unknown(f"{call.symbol} is not modelled", made_by=made_by, is_foreign=not is_own)
+    is_draw = call.symbol.startswith(("random.", "numpy.random."))
+    reason = f"{call.symbol} is not modelled"
+    return Unknown(reason, made_by=made_by, is_foreign=not is_own, is_draw=is_draw)
 
 
 # Of packages whose other functions change nothing that they are given.

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Value, join, join_given
+from nnx_migrate.sizes.chance import chance_sides
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.flow import RAISE, Rest
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.narrowing import assume, narrowed
-from nnx_migrate.sizes.presence import sides
+from nnx_migrate.sizes.presence import ALWAYS, sides
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -29,7 +30,8 @@ def run_branch(
         return interpreter.run_block(statement.body if test else statement.orelse, frame)
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
-    met, unmet = sides(test, statement.test, frame)
+    by_chance = chance_sides(interpreter, statement.test, frame) if test is None else None
+    met, unmet = by_chance or sides(test, statement.test, frame)
     with (
         interpreter.on(met),
         narrowed(interpreter.project, frame, statement.test, holds=True),
@@ -68,12 +70,12 @@ def run_branch(
 
 def _beyond(ended: str, test: Expr | None, after: Rest) -> Rest:
     """Conditions after a branch that does not end; an error in the other one is none of them."""
-    return after if ended == RAISE else (test, *after)
+    return after if ended == RAISE or test == ALWAYS else (test, *after)
 
 
 def _implied(test: Expr | None, after: Rest) -> Rest:
     """What holds after a branch that some of its runs did not leave."""
-    if not after:
+    if not after or test == ALWAYS:  # chance may lead around it
         return ()
     if test is None or None in after:
         return (None,)

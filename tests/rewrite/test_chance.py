@@ -1,0 +1,67 @@
+"""Layers that a random number of Python's skips: LayerDrop, stochastic depth."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.projects import LINEN
+from tests.rewrite.running import printed_alike
+from tests.rewrite.test_forms import auto, said
+
+MODEL = """\
+class Net(nn.Module):
+    layerdrop: float = 0.5
+
+    def setup(self):
+        self.layers = [nn.Dense(3, name=f"{{i}}") for i in range(2)]
+
+    def __call__(self, x, deterministic: bool = True, mask=None):
+        for layer in self.layers:
+            {}
+        return x
+
+
+"""
+HEAD = LINEN + "import random\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\n\n\n"
+MAIN = """\
+def main():
+    x = jnp.ones((2, 3))
+    made = Net().init(jax.random.key(0), x)
+    print(sorted(jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(made)))
+    print(Net().apply(made, x))
+"""
+CHANCE = {
+    "a local": "p = random.uniform(0, 1)\nif not deterministic and (p < self.layerdrop):\n    pass\nelse:\n    x = layer(x)",
+    "skipped": "p = random.random()\nif not deterministic and p < self.layerdrop:\n    continue\nx = layer(x)",
+    "the other way round": "p = random.random()\nif deterministic or p > self.layerdrop:\n    x = layer(x)",
+    "negated": "p = np.random.rand()\nif not (p < self.layerdrop and not deterministic):\n    x = layer(x)",
+    "chance alone": "p = random.random()\nif p < 0.0:\n    pass\nelse:\n    x = layer(x)",
+}
+OPEN = {
+    "a value": "p = x.sum()\nif not deterministic and mask == 'a':\n    pass\nelse:\n    x = layer(x)",
+    "a value beside chance": (
+        "p = random.random()\nif mask == 'a' and p < self.layerdrop:\n    x = layer(x)"
+    ),
+    "a number of the module": "p = self.layerdrop\nif mask == 'a' or p < 0.1:\n    x = layer(x)",
+}
+
+
+def source(body: str) -> str:
+    lines = f"\n{' ' * 12}".join(body.splitlines())
+    return HEAD + MODEL.format(lines) + MAIN
+
+
+@pytest.mark.parametrize("body", CHANCE.values(), ids=CHANCE)
+def test_what_chance_may_reach_is_built_and_a_person_is_told(body: str) -> None:
+    result = auto({"m.py": source(body)})
+    assert said(result) == {"m.Net": "explicit"}
+    assert any("a random number decides" in one.message for one in result.findings)
+
+
+@pytest.mark.parametrize("body", OPEN.values(), ids=OPEN)
+def test_what_arguments_decide_keeps_the_class_lazy(body: str) -> None:
+    assert said(auto({"m.py": source(body)})) == {"m.Net": "lazy"}
+
+
+def test_a_program_with_such_layers_prints_the_same() -> None:
+    assert printed_alike(source(CHANCE["a local"])) == {"m.Net": "explicit"}
