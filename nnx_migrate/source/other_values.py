@@ -7,8 +7,9 @@ import builtins
 from functools import lru_cache
 
 from nnx_migrate.source.modules import FUNCTIONS
+from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 ARRAYS = frozenset({"jax", "math", "numpy"})  # packages without modules
 
@@ -24,6 +25,32 @@ def is_no_module(project: Project, module: Module, node: ast.expr) -> bool:
             fields = {one.name: one.annotation for one in info.fields} if info is not None else {}
             if info is not None and name in fields:
                 return is_other_class(project, info.scope, fields[name])
+        case ast.Name():
+            return _holds_variable(project, module, node)
+    return False
+
+
+def _holds_variable(project: Project, module: Module, node: ast.Name) -> bool:
+    """Whether a local of a method is what ``self.variable(...)`` gives, wherever it is bound."""
+    function, cls = module.parents.function(node), module.parents.class_of(node)
+    info = project.by_node.get(id(cls))
+    if function is None or info is None or not info.linen or info.find("variable") is not None:
+        return False
+    made = [
+        target
+        for one in each(function, ast.Assign)
+        for target in one.targets
+        if is_name(target, node.id) and _is_variable(one.value)
+    ]
+    names = [one for one in each(function, ast.Name) if one.id == node.id]
+    bound = [one for one in names if not isinstance(one.ctx, ast.Load)]
+    return bool(made) and len(made) == len(bound) and node.id not in parameter_names(function)
+
+
+def _is_variable(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="variable")):
+            return True
     return False
 
 
