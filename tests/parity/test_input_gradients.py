@@ -12,6 +12,7 @@ import numpy as np
 from flax import nnx
 
 from nnx_migrate.parity import ParityCase, check
+from nnx_migrate.parity.sides.nnx import evaluate_nnx
 
 X = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
 Change = Callable[[jax.Array], jax.Array]
@@ -99,3 +100,18 @@ def test_gradients_that_only_nnx_cannot_take_fail():
     status, details = of_gradients(report(lambda x: x + 0 * looped(x), kwargs={"train": True}))
     assert status == "fail"
     assert details[0].startswith("of inputs: NNX: ")
+
+
+def test_inputs_have_the_precision_that_what_builds_the_model_enables():
+    """As a package does that enables double precision when it is imported."""
+
+    def build(rngs: nnx.Rngs) -> Net:
+        jax.config.update("jax_enable_x64", True)
+        return Net(rngs, lambda x: x, in_evaluation=False)
+
+    inputs = (X.astype(np.float64),)
+    try:
+        side = evaluate_nnx(ParityCase(linen=LinenNet(), nnx=build, inputs=inputs))
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    assert side.first.input_gradients["inputs/0"].dtype == np.float64
