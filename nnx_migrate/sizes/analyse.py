@@ -13,7 +13,7 @@ from nnx_migrate.sizes.caller_ranks import caller_ranks
 from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.inference import ClassAnalysis, finish
 from nnx_migrate.sizes.interpreter import TooDeep
-from nnx_migrate.sizes.ranks import Proofs, Rank
+from nnx_migrate.sizes.ranks import Proofs, together
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.runs import Question, Runs
 from nnx_migrate.source.classes import ClassInfo
@@ -69,7 +69,6 @@ class Memory:
         """Nothing yet."""
         self.runs = Runs(project)
         self.results: dict[str, list[_Result]] = {}
-        self.caller_ranks: dict[str, Proofs] = {}
 
 
 @dataclass
@@ -154,20 +153,10 @@ class ProjectAnalysis:
         ranks = found[0].interpreter.ranks
         if ranks.wanted and found[1].new_arguments:
             known = ranks.together()
-            shown = {
-                k: v
-                for k, v in self._caller_ranks(info).items()
-                if known.get(k, Rank()).exact is None
-            }
-            if shown:
-                found = self._once(info, {**known, **shown}, names_entries=names_entries)
+            more = together(known, caller_ranks(self.memory.runs, info))
+            if more != known:
+                found = self._once(info, more, names_entries=names_entries)
         return found
-
-    def _caller_ranks(self, info: ClassInfo) -> Proofs:
-        known = self.memory.caller_ranks
-        if info.name not in known:
-            known[info.name] = caller_ranks(self.memory.runs, info)
-        return known[info.name]
 
     def _once(
         self, info: ClassInfo, ranks: Proofs, *, names_entries: bool

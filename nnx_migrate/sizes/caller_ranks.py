@@ -8,11 +8,12 @@ all that calls the class.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from nnx_migrate.abstract.values import Instance
 from nnx_migrate.sizes.interpreter import TooDeep
 from nnx_migrate.sizes.mentions import mentions_of
-from nnx_migrate.sizes.ranks import Proofs, Rank
+from nnx_migrate.sizes.ranks import Proofs, Rank, together
 from nnx_migrate.sizes.runs import Question, Runs
 from nnx_migrate.source.classes import ClassInfo
 
@@ -22,6 +23,7 @@ _DEPTH = 3  # longest chain of classes, each built by the next one
 _Ranks = Mapping[str, int | None]  # of one call, by parameter
 
 
+@lru_cache(maxsize=1 << 12)  # every attempt asks, and every class about those around it
 def caller_ranks(runs: Runs, info: ClassInfo, depth: int = _DEPTH) -> Proofs:
     """Ranks of parameters of ``__call__`` that all calls agree on, by method and name."""
     try:
@@ -54,8 +56,7 @@ def _calls(runs: Runs, builder: ClassInfo, info: ClassInfo, depth: int) -> list[
     """Every call that a class makes of another, with what is known of its own arguments."""
     known = runs.of(builder, Question()).interpreter.ranks.together()
     if depth > 1:
-        shown = caller_ranks(runs, builder, depth - 1)
-        known = {key: known.get(key, Rank()).both(shown.get(key, Rank())) for key in known | shown}
+        known = together(known, caller_ranks(runs, builder, depth - 1))
     return [*_met(runs, builder, Question(ranks=frozenset(known.items())), info)]
 
 

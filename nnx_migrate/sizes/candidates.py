@@ -9,6 +9,7 @@ from functools import cached_property
 
 from nnx_migrate.sizes.families import members_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
@@ -172,6 +173,12 @@ class Candidates:
         if symbol and (symbol in self.project.linen or symbol.startswith("flax.linen.")):
             return (symbol,)
         return ()
+
+
+@Fact  # it reads every call of the project
+def candidates_of(project: Project) -> Candidates:
+    """The index of a project."""
+    return Candidates(project)
 
 
 def _local_value(function: ast.FunctionDef, name: str) -> ast.expr | None:

@@ -1,4 +1,4 @@
-"""Tests that a random number of Python's decides: ``if not deterministic and random.random() < self.layerdrop``.
+"""Tests of a local that holds a random number of Python's: ``if not deterministic and p < self.layerdrop``.
 
 Linen's init makes variables for what the number of that very call reaches. Nobody counts on a layer that is
 skipped by chance: each side has its variables wherever some number leads to it, and a person should look.
@@ -7,12 +7,12 @@ skipped by chance: each side has its variables wherever some number leads to it,
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Unknown
-from nnx_migrate.sizes.expressions.conditions import truth
+from nnx_migrate.sizes.expressions.conditions import joined, truth
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.presence import ALWAYS, Side, presence
 from nnx_migrate.source.walking import each
@@ -29,21 +29,17 @@ def chance_sides(
     """The branches of a test that a random number decides, each as if the number led there; None for others."""
     if not any(_is_draw(one, frame) for one in each(test, ast.Compare)):
         return None
-    conditions = []
-    for holds in (True, False):
-        found = _leaning(interpreter, test, frame, holds)
-        if isinstance(found, bool):
-            conditions.append(ALWAYS if found is holds else None)
-        else:
-            conditions.append(found if found is None or holds else ex.negation(found))
-    if None in conditions:
+    met = _leaning(interpreter, test, frame, True)
+    unmet = _negated(_leaning(interpreter, test, frame, False))
+    if not met or not unmet:
         return None
     interpreter.ask(test, BY_CHANCE)
-    met, unmet = conditions
-    return (
-        Side(met, presence(test, frame, holds=True)),
-        Side(unmet, presence(test, frame, holds=False)),
-    )
+    return _side(met, test, frame, holds=True), _side(unmet, test, frame, holds=False)
+
+
+def _side(condition: Expr | Literal[True], test: ast.expr, frame: Frame, *, holds: bool) -> Side:
+    known = ALWAYS if condition is True else condition
+    return Side(known, presence(test, frame, holds=holds))
 
 
 def _leaning(
@@ -53,22 +49,16 @@ def _leaning(
     match node:
         case ast.BoolOp(op=op, values=values):
             parts = [_leaning(interpreter, one, frame, value) for one in values]
-            ends = not isinstance(op, ast.And)
-            if ends in parts:
-                return ends
-            open_parts = [one for one in parts if not isinstance(one, bool)]
-            known = [one.node for one in open_parts if one is not None]
-            if not open_parts or len(known) < len(open_parts):
-                return None if open_parts else not ends
-            return Expr(known[0] if len(known) == 1 else ast.BoolOp(op, known))
+            return joined(parts, is_and=isinstance(op, ast.And))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            found = _leaning(interpreter, operand, frame, not value)
-            if found is None or isinstance(found, bool):
-                return None if found is None else not found
-            return ex.negation(found)
+            return _negated(_leaning(interpreter, operand, frame, not value))
         case ast.Compare() if _is_draw(node, frame):
             return value
     return truth(interpreter, node, frame)
+
+
+def _negated(found: bool | Expr | None) -> bool | Expr | None:
+    return ex.negation(found) if isinstance(found, Expr) else None if found is None else not found
 
 
 def _is_draw(node: ast.Compare, frame: Frame) -> bool:

@@ -11,13 +11,12 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Argument
 from nnx_migrate.sizes.frames import Frame
 
+ALWAYS = ex.literal(True)
+
 
 def presence(test: ast.expr, frame: Frame, *, holds: bool) -> dict[str, bool]:
     """Parameters of the root's call that are given (or None) wherever the test has this outcome."""
     return dict(_presence(test, frame, holds, frame.tests))
-
-
-ALWAYS = ex.literal(True)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,12 @@ class Rank:
 Proofs = dict[tuple[str, str], Rank]  # by method and path of the argument
 
 
+def together(one: Mapping[tuple[str, str], Rank], other: Mapping[tuple[str, str], Rank]) -> Proofs:
+    """What two say of the same arguments."""
+    none = Rank()
+    return {key: one.get(key, none).both(other.get(key, none)) for key in {**one, **other}}
+
+
 @dataclass
 class Ranks:
     """What one analysis knows and proves about the ranks of its arguments."""
@@ -66,9 +72,7 @@ class Ranks:
 
     def together(self) -> Proofs:
         """What was known, and what was proved."""
-        keys = {**self.known, **self.proved}
-        none = Rank()
-        return {k: self.known.get(k, none).both(self.proved.get(k, none)) for k in keys}
+        return together(self.known, self.proved)
 
     @contextmanager
     def uncertain(self) -> Iterator[None]:

@@ -28,7 +28,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.annotations import annotated_symbol
-from nnx_migrate.sizes.candidates import Candidates
+from nnx_migrate.sizes.candidates import candidates_of
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import members_of, varying_in
 from nnx_migrate.sizes.frames import Function
@@ -81,7 +81,7 @@ class Runs:
     def __init__(self, project: Project) -> None:
         """Index the constructor calls and factory functions once."""
         self.project = project
-        self.candidates = Candidates(project)
+        self.candidates = candidates_of(project)
         self.factories = factory_functions(project)
         self.scope_functions = scope_functions(project)
         self.by_symbol = {one.symbol: one for one in self.scope_functions.values()}

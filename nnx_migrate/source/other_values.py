@@ -40,14 +40,15 @@ def _holds_variable(project: Project, module: Module, node: ast.Name) -> bool:
         target
         for one in each(function, ast.Assign)
         for target in one.targets
-        if is_name(target, node.id) and _is_variable(one.value)
+        if is_name(target, node.id) and makes_variable(one.value)
     ]
     names = [one for one in each(function, ast.Name) if one.id == node.id]
     bound = [one for one in names if not isinstance(one.ctx, ast.Load)]
     return bool(made) and len(made) == len(bound) and node.id not in parameter_names(function)
 
 
-def _is_variable(value: ast.expr) -> bool:
+def makes_variable(value: ast.AST) -> bool:
+    """Whether an expression is ``self.variable(...)``."""
     match value:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="variable")):
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import arguments, in_features, sites, sizes_of
+from tests.sizes.inference import arguments, compact, in_features, sites, sizes_of
 
 BLOCK = """
 class Block(nn.Module):
@@ -17,9 +17,7 @@ class Block(nn.Module):
 
 
 def model(body: str, more: str = "") -> str:
-    lines = "".join(f"        {line}\n" for line in body.splitlines())
-    head = "class Model(nn.Module):\n    n: int = 2\n    @nn.compact\n    def __call__(self, x):\n"
-    return f"{BLOCK}\n{head}{lines}\n{more}"
+    return compact(body, "n: int = 2", before=BLOCK) + more
 
 
 SHOWN = [

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.proof.doubt import Doubt
-from nnx_migrate.sizes.candidates import Candidates
+from nnx_migrate.sizes.candidates import candidates_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Module, Project, Scope
@@ -36,7 +36,7 @@ def class_field_doubts(project: Project, attempt: Attempt) -> Iterator[tuple[str
 
 
 def _holders(project: Project, attempt: Attempt) -> Holders:
-    candidates = Candidates(project)
+    candidates = candidates_of(project)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for name in attempt.decisions.converted:
         cls = project.linen[name]
@@ -55,14 +55,13 @@ def _replaced(
     names = [one.arg for one in call.keywords] if called in _COPYING else []
     if called == "issubclass" and call.args and isinstance(call.args[0], ast.Attribute):
         names = [call.args[0].attr]
-    if names and _class_around(project, module, call) is None:
-        for name in names:
-            is_any = name is None and called == "clone"
-            for field in holders if is_any else [one for one in holders if one == name]:
-                reason = f"{field}, which holds a class of modules, is replaced or asked about here"
-                yield from (
-                    (cls, Doubt(module.path, call.lineno, reason)) for cls in holders[field]
-                )
+    is_any = called == "clone" and None in names
+    fields = [one for one in holders if is_any or one in names]
+    if not fields or _class_around(project, module, call) is not None:
+        return
+    for field in fields:
+        reason = f"{field}, which holds a class of modules, is replaced or asked about here"
+        yield from ((cls, Doubt(module.path, call.lineno, reason)) for cls in holders[field])
 
 
 def _compared(

@@ -47,7 +47,7 @@ from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, last_name
-from nnx_migrate.source.other_values import is_self
+from nnx_migrate.source.other_values import is_self, makes_variable
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -379,9 +379,8 @@ def _held_variables(cls: ast.ClassDef) -> Iterator[str]:
     for node in walk(cls):
         match node:
             case ast.Assign(
-                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)],
-                value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="variable")),
-            ):
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
+            ) if makes_variable(value):
                 yield name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,17 @@ def _junction(
                 before.enter_context(interpreter.on(met if is_and else unmet))
             if one is nodes[0]:  # those after it may not run
                 before.enter_context(doubtful(interpreter, frame, *nodes[1:]))
-    open_parts = [part for part in parts if not isinstance(part, bool)]
+    return joined(parts, is_and=is_and)
+
+
+def joined(parts: Iterable[bool | Expr | None], *, is_and: bool) -> bool | Expr | None:
+    """The truth of an ``and``, or an ``or``, by that of its parts."""
+    open_parts = []
+    for part in parts:
+        if part is (not is_and):
+            return part
+        if not isinstance(part, bool):
+            open_parts.append(part)
     if not open_parts:
         return is_and
     known = [part.node for part in open_parts if part is not None]

@@ -74,11 +74,11 @@ def _split(call: LibraryCall) -> Value:
     axis = call.number(2, "axis", 0)
     if array is None or axis is None:
         return Unknown("split of an unknown value")
+    index = axis if axis < 0 or array.rank is None else axis - array.rank
     if parts is None:
         points = call.get(1, "indices_or_sections")
         count = _count(call, points)
-        return _split_at(array, points, axis) if count is None else _alike(array, count, axis)
-    index = axis if axis < 0 or array.rank is None else axis - array.rank
+        return _split_at(array, points, axis) if count is None else _alike(array, count, index)
     if index >= 0:  # it may be the last one
         return Sequence((call.behind(array, index),) * parts, is_list=True)
     width = array.rank or max(len(array.tail), -index)
@@ -86,7 +86,7 @@ def _split(call: LibraryCall) -> Value:
     for number in range(parts):
         sizes = list(array.known(width))
         more = parts - 1 - number if call.symbol.endswith(".array_split") else 0
-        sizes[index] = _part(sizes[index], parts, more)
+        sizes[index] = _part(sizes[index], ex.literal(parts), more)
         pieces.append(array.of(tuple(sizes)))
     return Sequence(tuple(pieces), is_list=True)
 
@@ -100,23 +100,21 @@ def _count(call: LibraryCall, parts: Value | None) -> Dim:
     return parts.expr if parts.expr.text in numbers else None
 
 
-def _alike(array: Array, count: Expr, axis: int) -> Value:
+def _alike(array: Array, count: Expr, index: int) -> Value:
     """``count`` pieces of one size."""
-    index = axis if axis < 0 or array.rank is None else axis - array.rank
     if index >= 0:
         return Unknown("split along an axis that may be the last one")
     sizes = list(array.known(array.rank or max(len(array.tail), -index)))
-    whole = sizes[index]
-    sizes[index] = None if whole is None else ex.binary(whole, ast.FloorDiv(), count)
+    sizes[index] = _part(sizes[index], count, 0)
     return Repeated(array.of(tuple(sizes)), count)
 
 
-def _part(size: Dim, parts: int, more: int) -> Dim:
+def _part(size: Dim, parts: Expr, more: int) -> Dim:
     """One of ``parts`` pieces: the first of ``array_split`` are longer where it does not come out even."""
     if size is None:
         return None
     whole = ex.binary(size, ast.Add(), ex.literal(more))
-    return ex.binary(whole, ast.FloorDiv(), ex.literal(parts))
+    return ex.binary(whole, ast.FloorDiv(), parts)
 
 
 def _split_at(array: Array, points: Value | None, axis: int) -> Value:

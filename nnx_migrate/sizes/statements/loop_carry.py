@@ -210,9 +210,8 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     ended = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
     if not local:
         is_free = final == last  # of the loop's items: taken to hold without rounds, too
-        if (
-            is_free or ended is not None
-        ) and not is_said:  # heirs of the class cannot read the local of its loop
+        # Heirs of the class cannot read the local of its loop.
+        if (is_free or ended is not None) and not is_said:
             interpreter.endings[symbol] = _ended(loop, first, final, None) or final
         ended = final if is_free else _ended(loop, first, final, ended)
     frame.env[name] = after.with_last(ended)

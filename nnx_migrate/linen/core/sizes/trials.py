@@ -24,9 +24,9 @@ from nnx_migrate.nn.variables.state import Running, running
 
 _RANKS = (3, 2, 4, 1, 5)
 _TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
-# Widths that most layers can be built with; the last ones suit most numbers of heads and groups.
-_GUESSES = (64, 128, 32, 1, 256, 16, 8, 4, 512, 64 * 15, 48 * 5 * 7 * 9 * 11)
 _ANY = 64 * 15  # of what no call reaches: it is built, too
+# Widths that most layers can be built with; the last ones suit most numbers of heads and groups.
+_GUESSES = (64, 128, 32, 1, 256, 16, 8, 4, 512, _ANY, 48 * 5 * 7 * 9 * 11)
 _UNMADE = DenyList(("params", "intermediates", "perturbations"))  # as in a call of the module alone
 _SEEN: contextvars.ContextVar[dict[Path, Any]] = contextvars.ContextVar("seen")
 
