@@ -18,7 +18,7 @@ from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Static, constant, ending
 from nnx_migrate.constructs.common.layers import native, own
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, together
 
 _CLS = "pass an equivalent `conv_general_dilated` function"
@@ -28,7 +28,7 @@ _FIELDS = (
     *("kernel_init", "bias_init", "promote_dtype", "conv_general_dilated"),
     "conv_general_dilated_cls",
 )
-_ATTRIBUTES = {"features": "out_features", "use_bias": "use_bias"}
+_ATTRIBUTES = {"features": "out_features", **kept("use_bias", "dtype", "param_dtype")}
 
 
 def window(call: ShapeCall) -> Outcome:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import native_call, own, read
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
 from nnx_migrate.constructs.common.shapes import same
 
 _PLAIN = CallForm(1)
@@ -43,7 +43,7 @@ DROPOUT = Layer(
     required=("rate",),
     sizes=(),
     positional=("rate",),
-    attributes={"rate": "rate"},
+    attributes=kept("rate"),
     is_stateless=True,
     is_one_class=True,
     at_call=("deterministic",),

@@ -14,7 +14,7 @@ import ast
 from nnx_migrate.abstract.values import as_array, ending
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import native, own, read
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, opaque
 
 
@@ -67,7 +67,7 @@ EMBED = Layer(
     sizes=(),
     positional=("num_embeddings", "features"),
     functions=("promote_dtype",),
-    attributes={"num_embeddings": "num_embeddings", "features": "features"},
+    attributes=kept("num_embeddings", "features", "param_dtype"),
     variables=("embedding",),
 )
 

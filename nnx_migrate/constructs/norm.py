@@ -22,14 +22,14 @@ from dataclasses import replace
 from nnx_migrate.abstract.values import Sequence, Static, Unknown, Value
 from nnx_migrate.constructs.common.base import Arguments, Code, LayerCall, Refusal, is_literal
 from nnx_migrate.constructs.common.layers import factory, missing_size, native_call, own, read
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, Sizes
 from nnx_migrate.edit.expressions import display, integer, item, parenthesized
 
 _TAIL = ("axis_name", "axis_index_groups", "use_fast_variance", "force_float32_reductions")
 _AFFINE = ("use_bias", "use_scale", "bias_init", "scale_init")
 _KEEP = {"promote_dtype": "nnm.keep_dtype"}
-_KEPT = {"epsilon": "epsilon", "use_bias": "use_bias", "use_scale": "use_scale"}
+_KEPT = kept("epsilon", "use_bias", "use_scale", "dtype", "param_dtype")
 _FEATURES = ("feature_axes", "axis")
 
 
@@ -144,7 +144,7 @@ RMS_NORM = replace(
         "nn.RMSNorm(dtype=jnp.bfloat16)",
         "nnx.RMSNorm(in_features, dtype=jnp.bfloat16, promote_dtype=nnm.keep_dtype, rngs=rngs)",
     ),
-    attributes={"epsilon": "epsilon", "use_scale": "use_scale"},
+    attributes=kept("epsilon", "use_scale", "dtype", "param_dtype"),
     variables=("scale",),
 )
 
@@ -181,7 +181,7 @@ BATCH_NORM = replace(
         "nn.BatchNorm(momentum=0.9)",
         "nnm.BatchNorm(momentum=0.9, in_features=in_features, rngs=rngs)",
     ),
-    attributes={**_KEPT, "momentum": "momentum"},
+    attributes={**_KEPT, **kept("momentum")},
     variables=("scale", "bias", "mean", "var"),
     has_statistics=True,
     at_call=("use_running_average",),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Unknown
+from nnx_migrate.abstract.values import Sequence, Unknown, Value, is_none, join
 from nnx_migrate.sizes.expressions.conditions import joined, truth
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.presence import ALWAYS, Side, presence
@@ -35,6 +35,26 @@ def chance_sides(
         return None
     interpreter.ask(test, BY_CHANCE)
     return _side(met, test, frame, holds=True), _side(unmet, test, frame, holds=False)
+
+
+def joined_by_chance(yes: Value, no: Value) -> Value:
+    """The value after such a test: that of the side which has one, where the other has nothing but None.
+
+    Example: ``out = (None, None)`` where a layer is skipped, ``out = layer(x)`` where it runs. What follows
+    cannot take None for an array, so its sizes are those of ``layer(x)``.
+    """
+    match _is_nothing(yes), _is_nothing(no):
+        case True, False:
+            return no
+        case False, True:
+            return yes
+    return join(None, yes, no)
+
+
+def _is_nothing(value: Value) -> bool:
+    if isinstance(value, Sequence):
+        return bool(value.items) and all(_is_nothing(one) for one in value.items)
+    return is_none(value) is True
 
 
 def _side(condition: Expr | Literal[True], test: ast.expr, frame: Frame, *, holds: bool) -> Side:

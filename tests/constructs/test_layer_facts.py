@@ -16,6 +16,8 @@ from nnx_migrate.constructs import all_layers
 from nnx_migrate.constructs.common.base import PLACEMENT
 from nnx_migrate.constructs.common.rules import Layer
 
+RNGS = nnx.Rngs(0)
+DTYPES: dict[str, Any] = {"dtype": jnp.bfloat16, "param_dtype": jnp.float16}
 LAYERS = {layer.name: layer for layer in all_layers().values() if layer.name != "BatchApply"}
 
 
@@ -54,6 +56,30 @@ def kept() -> Iterator[tuple[str, str, str]]:
 def test_a_built_layer_keeps_the_field(name: str, field: str, attribute: str) -> None:
     before, after = examples(LAYERS[name])
     assert getattr(after, attribute) == getattr(before, field)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (linen.Dense(2, **DTYPES), nnx.Linear(8, 2, **DTYPES, rngs=RNGS)),
+        (linen.Conv(2, (3,), **DTYPES), nnx.Conv(8, 2, (3,), **DTYPES, rngs=RNGS)),
+        (
+            linen.ConvTranspose(2, (3,), **DTYPES),
+            nnx.ConvTranspose(8, 2, (3,), **DTYPES, rngs=RNGS),
+        ),
+        (linen.LayerNorm(**DTYPES), nnx.LayerNorm(8, **DTYPES, rngs=RNGS)),
+        (linen.LayerNorm(**DTYPES), nnm.LayerNorm(**DTYPES, in_features=8, rngs=RNGS)),
+        (linen.RMSNorm(**DTYPES), nnx.RMSNorm(8, **DTYPES, rngs=RNGS)),
+        (linen.BatchNorm(**DTYPES), nnx.BatchNorm(8, **DTYPES, rngs=RNGS)),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+def test_a_layer_keeps_the_dtypes_that_it_is_given(before: linen.Module, after: nnx.Module) -> None:
+    known = LAYERS[type(before).__name__].attributes
+    assert known is not None
+    assert {"dtype", "param_dtype"} <= known.keys()
+    for field, dtype in DTYPES.items():
+        assert getattr(after, field) is getattr(before, field) is dtype
 
 
 @pytest.mark.parametrize("name", [name for name, layer in LAYERS.items() if layer.variables])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrite.projects import LINEN
+from tests.rewrite.projects import LINEN, texts
 from tests.rewrite.running import printed_alike
 from tests.rewrite.test_forms import auto, said
 
@@ -65,3 +65,60 @@ def test_what_arguments_decide_keeps_the_class_lazy(body: str) -> None:
 
 def test_a_program_with_such_layers_prints_the_same() -> None:
     assert printed_alike(source(CHANCE["a local"])) == {"m.Net": "explicit"}
+
+
+STACK = """\
+class Block(nn.Module):
+    def setup(self):
+        self.out = nn.Dense(4)
+
+    def __call__(self, x, probe: bool = False):
+        out = (x + self.out(x),)
+        return out + (x,) if probe else out
+
+
+class Stack(nn.Module):
+    layerdrop: float = 0.5
+
+    def setup(self):
+        self.layers = [Block(name=str(i)) for i in range(2)]
+
+    def __call__(self, x, deterministic: bool = True):
+        for layer in self.layers:
+            p = random.uniform(0, 1)
+            if not deterministic and p < self.layerdrop:
+                out = {skipped}
+            else:
+                out = layer(x)
+            x = out[0]
+        return {result}
+
+
+class Net(nn.Module):
+    def setup(self):
+        self.embed = nn.Embed(5, 4)
+        self.stack = Stack()
+        self.norm = nn.LayerNorm()
+
+    def __call__(self, ids, deterministic: bool = True):
+        return self.norm(self.stack(self.embed(ids), deterministic)[0])
+
+
+def main():
+    x = jnp.ones((2, 3), int)
+    made = Net().init(jax.random.key(0), x)
+    print(jax.tree.map(jnp.shape, made), Net().apply(made, x))
+"""
+
+
+@pytest.mark.parametrize("result", ["(x, None)", "tuple(v for v in (x, None) if v is not None)"])
+def test_what_follows_a_skipped_layer_has_the_sizes_of_one_that_runs(result: str) -> None:
+    files = {"m.py": HEAD + STACK.format(skipped="(None, None)", result=result)}
+    assert printed_alike(files["m.py"]) == dict.fromkeys(("m.Block", "m.Stack", "m.Net"), "explicit")
+    code = texts(auto(files), files)["m.py"]
+    assert "self.norm = nnx.LayerNorm(4, rngs=rngs)" in code
+
+
+def test_a_skipped_layer_that_gives_another_size_leaves_the_size_to_the_caller() -> None:
+    files = {"m.py": HEAD + STACK.format(skipped="(x[:, :, :2], None)", result="(x, None)")}
+    assert "self.norm = nnx.LayerNorm(4" not in texts(auto(files), files)["m.py"]

@@ -27,6 +27,11 @@ class Example:
     after: str
 
 
+def kept(*fields: str) -> dict[str, str]:
+    """Fields that the NNX layer keeps under their own names, for ``Layer.attributes``."""
+    return {name: name for name in fields}
+
+
 @dataclass(frozen=True)
 class Layer:
     """A built-in Linen layer: its fields, what a call of it shows, and how it reads in NNX.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Value, join, join_given
-from nnx_migrate.sizes.chance import chance_sides
+from nnx_migrate.sizes.chance import chance_sides, joined_by_chance
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.flow import RAISE, Rest
 from nnx_migrate.sizes.frames import Frame
@@ -60,9 +60,10 @@ def run_branch(
         assume(interpreter.project, frame, statement.test, holds=True)
         interpreter.presence = {**interpreter.presence, **met.presence}
         return None, _beyond(second, met.condition, after_first)
-    either = (
+    given = (
         partial(join_given, met.presence, unmet.presence) if test is None else partial(join, test)
     )
+    either = joined_by_chance if by_chance else given
     frame.env = _merged(either, yes, frame.env)
     _restore(frame, _merged(partial(join, test), yes_attributes, no_attributes))
     return None, (*_implied(met.condition, after_first), *_implied(unmet.condition, after_second))

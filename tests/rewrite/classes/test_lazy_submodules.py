@@ -465,3 +465,58 @@ def test_the_initial_call_may_decide_about_explicit_ones_beside_lazy_ones(
 ) -> None:
     found = printed_alike(TOLD_IN_SETUP.format(body=body))
     assert found == {"m.Inner": "lazy", "m.Model": form, "m.Net": "explicit"}
+
+
+HOLDER = """\
+class Body(nn.Module):
+    def setup(self):
+        self.table = nn.Embed(7, 4)
+        self.leaf = Leaf(4)
+        self.own = self.param("kernel", nn.initializers.ones, (1, 4))
+        self.named = nn.Dense(4, name="other")
+
+    def __call__(self, x):
+        return self.named(self.leaf(x) + self.table(jnp.arange(2)) * self.own)
+
+
+class Outer(nn.Module):
+    def setup(self):
+        self.body = Body()
+
+    def __call__(self, x):
+        return self.body(x)
+"""
+
+
+def tied(attribute: str, path: str, cls: str = "Body") -> str:
+    """A class that multiplies with a variable of a submodule that holds a lazy one."""
+    setup = f"self.{attribute} = {cls}()"
+    call = f"h = self.{attribute}(x)\n        return h @ self.{attribute}.variables{path}.T"
+    return SETUP.format(setup, call)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        tied("body", '["params"]["table"]["embedding"]'),
+        tied("outer", '["params"]["body"]["table"]["embedding"]', "Outer"),
+    ],
+)
+def test_a_variable_may_be_read_past_a_lazy_submodule(body: str) -> None:
+    assert form(body, HOLDER) == "explicit"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        tied("body", '["params"]["leaf"]["out"]["kernel"]'),
+        tied("outer", '["params"]["body"]["leaf"]["inside"]["kernel"]', "Outer"),
+        tied("body", '["params"]["kernel"]'),
+        tied("body", '["params"]["other"]["kernel"]'),
+        tied("body", '["params"]["table"]')
+        .replace(".T", '["embedding"].T')
+        .replace("return", "read = self.body.variables\n        return"),
+    ],
+)
+def test_a_variable_of_a_lazy_submodule_is_not_read_in_an_explicit_class(body: str) -> None:
+    assert form(body, HOLDER) == "lazy"

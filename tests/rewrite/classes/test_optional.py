@@ -59,7 +59,31 @@ def test_a_function_in_the_other_branch_stays() -> None:
 @pytest.mark.parametrize(
     "setup",
     [
-        "self.a = nn.relu\nif self.flag:\n    self.a = nn.Dense(self.n)",
+        FIRST.replace("None", "nn.relu").format("nn.Dense(self.n)"),
+        "self.a = lambda y: y\nif self.flag:\n    n = self.n\n    self.a = nn.Dense(n)",
+        "self.a = nn.relu\nif not self.flag:\n    pass\nelse:\n    self.a = nn.Dense(self.n)",
+    ],
+)
+def test_a_submodule_may_follow_a_function(setup: str) -> None:
+    text = converted(module(setup, "self.a(x)"))
+    assert "    self.a = nnx.data(nnx.Linear(in_features, " in text
+    with loaded(text, "optional_function") as made:
+        streams = made.nnx.Rngs(0)
+        whole = made.M(in_features=3, rngs=streams)
+        assert whole(jnp.ones((1, 3))).shape == (1, 3)
+        assert len(made.nnx.to_flat_state(made.nnx.state(whole))) == 2
+        left = made.M(flag=False, in_features=2, rngs=streams)
+        assert made.nnx.jit(lambda m, x: m(x))(left, jnp.ones((1, 2))).tolist() == [[1.0, 1.0]]
+        assert not made.nnx.to_flat_state(made.nnx.state(left))
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "if self.flag:\n    self.a = nn.Dense(self.n)\nif self.n:\n    self.a = nn.relu",
+        "self.a = nn.relu\nif self.flag:\n    self.a = nn.Dense(2) if self.n else nn.Dense(3)",
+        "self.a = nn.relu\nif self.flag:\n    self.a = [nn.Dense(self.n)]",
+        f"self.a = 0.0\nif self.flag:\n    self.a = {PARAM}",
         f"if self.flag:\n    self.a = {PARAM}\nelse:\n    self.a = 0.0",
         'self.a = None\nif self.flag:\n    self.a = nn.Dense(self.n, name="b")',
     ],

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.class_values import class_values
 from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
+from nnx_migrate.rewrite.classes.checks.variable_paths import leads_past_lazy, path_above
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
@@ -76,8 +77,8 @@ def check_lazy_submodules(
             raise _refused(site.call, "it builds itself, and holds lazy submodules")
         for one in built if key in lazy else ():
             _check_class(one, site.call)
-    every = {key for key, one in items.items() if one.kind is ItemKind.SITE}
-    modules = Holders(cls, every)
+    sites = {key for key, one in items.items() if one.kind is ItemKind.SITE}
+    modules = Holders(cls, sites)
     given = LazyArguments(project, cls, items, modules)
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
         given.check(items[key].call)
@@ -86,7 +87,8 @@ def check_lazy_submodules(
     _check_methods(project, cls)
     holding = Holders(cls, inside - lazy)
     for method in methods_of(cls):
-        _Uses(project, cls, method, Holders(cls, inside), holding, modules).check()
+        every = Holders(cls, inside)
+        _Uses(project, cls, sizes, context, method, every, holding, modules).check()
     return True
 
 
@@ -201,6 +203,8 @@ class _Uses:
 
     project: Project
     cls: ClassInfo
+    sizes: ClassSizes
+    context: ConversionContext
     method: ast.FunctionDef
     lazy: Holders
     holding: Holders
@@ -246,7 +250,7 @@ class _Uses:
             case ast.Attribute(attr=name) if name in CHANGES:
                 return True
             case ast.Attribute(attr="variables"):
-                return not self.holding.has(node, self.method)
+                return not self.holding.has(node, self.method) or self._leads_past(outer, above)
             case ast.Attribute(attr=name):
                 call = above[id(outer)]
                 is_call = isinstance(call, ast.Call) and call.func is outer
@@ -259,6 +263,11 @@ class _Uses:
             case ast.Return():  # to code around, which finds it inside of the module
                 return self.method.name != "__call__" and not self._is_called_by_itself()
         return False
+
+    def _leads_past(self, node: ast.Attribute, above: Mapping[int, ast.AST]) -> bool:
+        """Whether ``self.model.variables[...][...]`` reads a variable of no lazy submodule."""
+        steps = path_above(node, above)
+        return leads_past_lazy(self.project, self.cls, self.sizes, self.context, steps)
 
     def _is_called_by_itself(self) -> bool:
         """Whether a method of the class reads this one."""

@@ -121,7 +121,7 @@ class SetupConverter:
         for item in listed_items(self.method, found, items):
             self.remarks.imports.add("nnm")
             edits[id(item.call)] = named(item, self.builder)
-        nones, done = none_edits(found, self.method, self.remarks)
+        nones, done = none_edits(found, self.method, edits, self.remarks)
         edits |= nones
         kept = KeptValues(self.project, self.cls, self.method)
         plain = PlainAttributes(

@@ -1,7 +1,13 @@
 """Attributes of ``setup`` that hold None, or something else, until or unless a submodule comes.
 
 NNX does not let a module replace a static value (flax 0.12.8, nnx/pytreelib.py), so a None that a
-submodule or a variable may follow is stored as data. A Param is read as ``self.b[...]``; where it may
+submodule or a variable may follow is stored as data, and so is a submodule that follows a function::
+
+    self.proj = identity
+    if self.width:
+        self.proj = nnx.data(nnx.Linear(in_features, self.width, rngs=rngs))
+
+A Param is read as ``self.b[...]``; where it may
 be None it is read through ``nnm.read``.
 """
 
@@ -11,8 +17,8 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import string
-from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.expressions import Expression, string
+from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
@@ -31,12 +37,16 @@ def optional_attributes(found: Iterable[Attribute]) -> frozenset[str]:
 
 
 def none_edits(
-    found: Iterable[Attribute], method: ast.FunctionDef, remarks: Remarks
+    found: Iterable[Attribute], method: ast.FunctionDef, constructions: Edits, remarks: Remarks
 ) -> tuple[Edits, frozenset[int]]:
-    """Edits of the plain assignments to such attributes, and the ids of their values.
+    """Edits of such attributes, and the ids of the plain values among them.
+
+    Args:
+      constructions: what becomes of the calls that build.
 
     Raises:
-      Refused: what is built replaces a value other than None, or is stored under another name.
+      Refused: a variable or several submodules replace another value than None, or what is built is stored
+        under another name.
     """
     found = list(found)
     names = optional_attributes(found)
@@ -46,7 +56,8 @@ def none_edits(
         if one.name not in names or one.kind is not Kind.PLAIN:
             continue
         others = [other for other in found if other.name == one.name and other.kind in _BUILT]
-        _check(one, others, method)
+        replacing = [two for two in others if not _exclusive(method, one.statement, two.statement)]
+        _check(one, others, _can_follow(one, replacing, method, constructions))
         values.add(id(one.value))
         if any(other.kind is Kind.STRUCTURE for other in others):
             remarks.imports.add("nnm")
@@ -54,7 +65,28 @@ def none_edits(
         elif is_none_literal(one.value):
             remarks.imports.add("nnx")
             edits[id(one.value)] = call("nnx.data", "None")
+        else:
+            remarks.imports.add("nnx")
+            edits |= {id(two.value): _as_data(constructions[id(two.value)]) for two in replacing}
     return edits, frozenset(values)
+
+
+def _as_data(construction: Replacement) -> Callable[[Renderer], Expression]:
+    """The construction of a submodule that follows a static value."""
+    return lambda renderer: call("nnx.data", renderer.made(construction))
+
+
+def _can_follow(
+    one: Attribute, others: Iterable[Attribute], method: ast.FunctionDef, constructions: Edits
+) -> bool:
+    """Whether submodules that replace a value all come after it, each by a call that builds it."""
+    return all(
+        one.statement in method.body
+        and one.statement.lineno < two.statement.lineno
+        and id(two.value) in constructions
+        and isinstance(two.value, ast.Call)
+        for two in others
+    )
 
 
 def _emptied(one: Attribute) -> Callable[[Renderer], Sequence[Statement]]:
@@ -65,15 +97,19 @@ def _emptied(one: Attribute) -> Callable[[Renderer], Sequence[Statement]]:
     return make
 
 
-def _check(one: Attribute, others: Collection[Attribute], method: ast.FunctionDef) -> None:
+def _check(one: Attribute, others: Collection[Attribute], can_follow: bool) -> None:
     alone = isinstance(one.statement, ast.Assign) and one.statement.targets == [one.target]
     renamed = any(other.stored not in (None, one.name) for other in others)
     aliased = any(other.kind is Kind.ALIAS for other in others)
     listed = any(other.kind is Kind.STRUCTURE for other in others)
     held = any(other.kind in (Kind.PARAM, Kind.VARIABLE) for other in others)
-    replaced = not all(_exclusive(method, one.statement, other.statement) for other in others)
     plain = not is_none_literal(one.value)
-    if renamed or aliased or (listed and not alone) or (plain and (held or listed or replaced)):
+    if (
+        renamed
+        or aliased
+        or (listed and not alone)
+        or (plain and (held or listed or not can_follow))
+    ):
         raise Refused(
             one.statement,
             f"self.{one.name} holds what is built in one place and something else here",
