@@ -191,8 +191,8 @@ def _same(one: Dim, two: Dim) -> bool:
     return one == two
 
 
-def einsum(equation: str, operands: list[Array]) -> Array:
-    """Output of ``einsum`` from its equation; sizes of letters come from the operands."""
+def einsum(equation: str, operands: list[Array], ones: Collection[str] = ()) -> Array:
+    """Output of ``einsum`` from its equation; sizes of letters come from the operands, ``ones`` as above."""
     equation = equation.replace(" ", "")
     if "->" not in equation:
         return Array()
@@ -205,10 +205,14 @@ def einsum(equation: str, operands: list[Array]) -> Array:
         return array_of(tuple(sizes.get(letter) for letter in output))
     front, _, end = output.partition("...")
     hidden = [_hidden(letters, operand) for letters, operand in pairs if "..." in letters]
-    known = [count for count in hidden if count is not None]
-    rank = len(front) + max(known) + len(end) if known and len(known) == len(hidden) else None
+    known = [one for one in hidden if one is not None]
     tail = tuple(sizes.get(letter) for letter in end)
-    return Array(tail, rank, least=0 if rank is not None else len(front) + len(end))
+    if not known or len(known) < len(hidden):
+        return Array(tail, least=len(front) + len(end))
+    batch = broadcast(known, ones)
+    assert batch.rank is not None
+    start = tuple(sizes.get(letter) for letter in front)
+    return array_of((*start, *batch.known(batch.rank), *tail))
 
 
 def _better(one: Dim, two: Dim) -> Dim:
@@ -218,11 +222,12 @@ def _better(one: Dim, two: Dim) -> Dim:
     return two if any(ex.is_input(name) for name in one.names) else one
 
 
-def _hidden(letters: str, operand: Array) -> int | None:
-    """How many axes ``...`` stands for in one operand."""
-    if operand.rank is None:
+def _hidden(letters: str, operand: Array) -> Array | None:
+    """The axes that ``...`` stands for in one operand."""
+    front, _, tail = letters.partition("...")
+    if operand.rank is None or operand.rank < len(front) + len(tail):
         return None
-    return operand.rank - len(letters) + 3
+    return array_of(operand.known(operand.rank)[len(front) : operand.rank - len(tail)])
 
 
 def _read_letters(letters: str, operand: Array, sizes: dict[str, Dim]) -> None:

@@ -92,7 +92,7 @@ class Model(nn.Module):
         self.embed = nn.Embed(32, 16)
 
     def __call__(self, tokens):
-        return self.embed(tokens).astype(self.embed.param_dtype)
+        return self.embed(tokens).astype(self.embed.dtype)
 """,
     ),
 )

@@ -114,7 +114,9 @@ def main():
 @pytest.mark.parametrize("result", ["(x, None)", "tuple(v for v in (x, None) if v is not None)"])
 def test_what_follows_a_skipped_layer_has_the_sizes_of_one_that_runs(result: str) -> None:
     files = {"m.py": HEAD + STACK.format(skipped="(None, None)", result=result)}
-    assert printed_alike(files["m.py"]) == dict.fromkeys(("m.Block", "m.Stack", "m.Net"), "explicit")
+    assert printed_alike(files["m.py"]) == dict.fromkeys(
+        ("m.Block", "m.Stack", "m.Net"), "explicit"
+    )
     code = texts(auto(files), files)["m.py"]
     assert "self.norm = nnx.LayerNorm(4, rngs=rngs)" in code
 

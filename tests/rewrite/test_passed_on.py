@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.model import Outcome
-from tests.rewrite.projects import LINEN, rewrite
+from tests.rewrite.projects import LINEN, rewrite, rewrite_in_form
 from tests.rewrite.running import printed_alike
 
 BLOCK = (
@@ -131,3 +131,21 @@ def main():
 
 def test_a_part_is_built_without_a_size_that_it_may_leave_out() -> None:
     assert printed_alike(UNNEEDED) == {"m.Part": "explicit", "m.Where": "explicit"}
+
+
+def tower(count: int) -> str:
+    """A class of that many layers whose inputs nobody knows."""
+    layers = "        x = nn.Dense(3)(self.between(x))\n" * count
+    return (
+        f"{LINEN}from typing import Any\n\n\nclass Net(nn.Module):\n    between: Any\n\n"
+        f"    @nn.compact\n    def __call__(self, x):\n{layers}        return x\n"
+    )
+
+
+def test_ten_sizes_are_asked_for_and_more_keep_the_class_lazy() -> None:
+    ten = rewrite_in_form({"m.py": tower(10)}, "auto")
+    assert ten.classes[0].form == "explicit"
+    assert len(ten.classes[0].new_arguments) == 10
+    more = rewrite_in_form({"m.py": tower(11)}, "auto")
+    assert more.classes[0].form == "lazy"
+    assert "its constructor would take 11 sizes that only callers know" in str(more.findings)

@@ -49,6 +49,28 @@ def test_pieces(body: str, expected: str) -> None:
     assert found == expected or (expected == ASKED and found is not None and "Dense" in found)
 
 
+@pytest.mark.parametrize(
+    ("query", "key", "cut", "expected"),
+    [
+        ("(2, 5, self.h, 4)", "(2, 7, self.h, 4)", "w", "7"),
+        ("(2, 5, self.h, 4)", "(2, 7, self.h, 4)", "jnp.moveaxis(w, -3, -1)", "self.h"),
+        ("(2, 5, self.h, 4)", "(2, 7, self.h, 4)", "jnp.moveaxis(w, -2, -1)", "5"),
+        (
+            "(2, 5, self.h, 4)",
+            "(2, 5, self.h, 4)",
+            "jnp.einsum('...hqk,...khd->...qhd', w, k).reshape(2, 5, -1)",
+            "self.h * 4",
+        ),
+        ("(2, 5, self.h, 4)", "(-1, 2, self.h, 4)", "w", "2"),
+        ("(2, 5, self.h, 4)", "(2, -1, self.h, 4)", "w", ASKED),
+        ("(-1, 4)", "(-1, 4)", "w", ASKED),
+    ],
+)
+def test_weights_of_attention(query: str, key: str, cut: str, expected: str) -> None:
+    body = f"q, k = x.reshape({query}), x.reshape({key})\nw = nn.dot_product_attention_weights(q, k)\nx = {cut}"
+    assert last(body, given="x") == expected
+
+
 @pytest.mark.parametrize("axes", ["1, 2", "-3, -1"])
 def test_axes_that_an_array_lacks_are_no_fault_of_ours(axes: str) -> None:
     assert last(f"x = jnp.swapaxes(x.reshape(2, 3), {axes})") == ASKED

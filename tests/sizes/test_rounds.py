@@ -155,6 +155,25 @@ class Model(nn.Module):
     }
 
 
+@pytest.mark.parametrize("function", ["nn.gelu", "jnp.tanh", "lambda y: y * 2", "double"])
+def test_a_function_among_submodules_is_none_of_their_class(function: str) -> None:
+    source = f"""
+def double(x):
+    return x * 2
+
+class Model(nn.Module):
+    width: int
+    def setup(self):
+        self.layers = [nn.Dense(4 * self.width), {function}, nn.Dense(3), nn.Dropout(0.1)]
+
+    def __call__(self, x, train=False):
+        for layer in self.layers:
+            x = layer(x, deterministic=not train) if isinstance(layer, nn.Dropout) else layer(x)
+        return x
+"""
+    assert in_features(sizes_of(source))[:2] == ["in_features", "4 * self.width"]
+
+
 def test_a_tuple_argument_that_rounds_shorten_has_items_nobody_knows() -> None:
     body = (
         "for i in range(self.n):\n    x = nn.Dense(4)(jnp.concatenate([x, rest[-1]], axis=-1))\n"

@@ -110,6 +110,7 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
 RULE = "class"
+_MOST_SIZES = 10  # that a constructor takes as callers know them alone: nobody writes one with more
 
 
 def convert_class(
@@ -151,6 +152,14 @@ class _Conversion:
         for node, reason in self.sizes.problems:
             raise Refused(
                 node, reason, "give the size as a field, or run `nnx-migrate record`", "sizes"
+            )
+        count = len(self.sizes.new_arguments)
+        if count > _MOST_SIZES:
+            raise Refused(
+                self.cls.node,
+                f"its constructor would take {count} sizes that only callers know, more than {_MOST_SIZES}",
+                "run `nnx-migrate record` on code that builds it",
+                "sizes",
             )
         self._check_told(can_help=True)
 

@@ -15,6 +15,7 @@ from nnx_migrate.abstract.values import (
     Choice,
     Class,
     Instance,
+    Library,
     Sequence,
     Static,
     Submodule,
@@ -24,6 +25,7 @@ from nnx_migrate.abstract.values import (
     is_instance,
     is_none,
 )
+from nnx_migrate.constructs import is_linen
 from nnx_migrate.sizes.attributes import ShapeOf
 from nnx_migrate.sizes.expressions.doubtful import doubtful
 from nnx_migrate.sizes.frames import Frame, Function
@@ -96,10 +98,22 @@ def _is_instance(
     held = interpreter.evaluate(value, frame)
     options = held.options if isinstance(held, Choice) else (held,)
     symbol = interpreter.project.resolve(cls, frame.scope)
-    answers = {is_instance(one, symbol) for one in options}
+    is_of_modules = symbol in interpreter.project.linen or is_linen(symbol)
+    answers = {
+        False if is_of_modules and _is_function(one) else is_instance(one, symbol)
+        for one in options
+    }
     if None in answers:
         return None
     return answers.pop() if len(answers) == 1 else ex.name(f"{ex.FOREIGN}isinstance")
+
+
+def _is_function(value: Value) -> bool:
+    """Whether a value is a function of the project, or one of jax's or Linen's: ``nn.gelu``."""
+    if isinstance(value, Library):
+        is_known = value.symbol.startswith(("jax.", "flax.linen."))
+        return is_known and value.symbol.rpartition(".")[2].islower()
+    return isinstance(value, Function)
 
 
 def _junction(

@@ -20,7 +20,7 @@ def _einsum(call: LibraryCall) -> Value:
             call.interpreter.prove(operand, least=len(letters) - 3)
         else:
             call.interpreter.prove(operand, exact=len(letters))
-    return shapes.einsum(str(equation.expr.constant), operands)
+    return shapes.einsum(str(equation.expr.constant), operands, call.interpreter.ones)
 
 
 def _matmul(call: LibraryCall) -> Value:
@@ -46,6 +46,16 @@ def _attention(call: LibraryCall) -> Value:
     if query is None or value is None:
         return Unknown("attention of unknown values")
     return query.with_last(value.axis(-1))
+
+
+def _attention_weights(call: LibraryCall) -> Value:
+    """Weights of shape ``(batch..., heads, queries, keys)`` from ``(batch..., length, heads, depth)``."""
+    query, key = call.array(0, "query"), call.array(1, "key")
+    if query is None:
+        return Unknown("attention of an unknown query")
+    heads = query.axis(-2) if query.has(3) else None
+    lengths = [one.axis(-3) if one is not None and one.has(3) else None for one in (query, key)]
+    return query.of((heads, *lengths))
 
 
 def _pool(call: LibraryCall) -> Value:
@@ -79,6 +89,10 @@ _ATTENTION = (
     "precision module force_fp32_for_softmax * scale is_causal query_seq_lengths "
     "key_value_seq_lengths local_window_size implementation return_residual!"
 )
+_ATTENTION_WEIGHTS = (
+    "query key bias mask broadcast_dropout dropout_rng dropout_rate deterministic dtype "
+    "precision module force_fp32_for_softmax einsum_dot_general einsum"
+)
 ARRAYS: Summaries = {
     "einsum": reading("*operands optimize precision preferred_element_type out_sharding", _einsum),
     "matmul": reading(_PRODUCT, _matmul),
@@ -87,4 +101,5 @@ ARRAYS: Summaries = {
     "avg_pool": reading(_POOL, _pool),
     "min_pool": reading(_POOL, _pool),
     "dot_product_attention": reading(_ATTENTION, _attention),
+    "dot_product_attention_weights": reading(_ATTENTION_WEIGHTS, _attention_weights),
 }
