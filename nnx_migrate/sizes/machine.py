@@ -181,7 +181,9 @@ class Machine(Interpreter):
         note_unknown(self, target, node, args)
         check_maker(self, target, "", node, frame)
         if isinstance(target, Static) and self._is_module_field(target):
-            return Unknown("what a module of any class returns")
+            # A class among the fields is called twice: ``self.block(4)(x)``.
+            maker = ast.unparse(node.func)
+            return Unknown("what a module of any class returns", made_by=maker, is_foreign=True)
         is_callable = isinstance(target, Static | Argument)
         if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
             if not changes_size(self, array, node, frame):

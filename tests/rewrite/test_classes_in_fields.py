@@ -1,0 +1,106 @@
+"""Fields of any type (``block: Any``) that are given a class, by a table, a local, unpacked or from a constructor."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.projects import LINEN
+from tests.rewrite.running import printed_alike
+
+PROGRAM = (
+    LINEN
+    + """\
+from typing import Any
+import jax
+import jax.numpy as jnp
+
+
+class Narrow(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return x + nn.Dense(self.width)(x)
+
+
+class Wide(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(nn.relu(nn.Dense(2 * self.width)(x)))
+
+
+class Net(nn.Module):
+    {field}
+    width: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.width)(x)
+        {body}
+        return nn.Dense(2)(x)
+
+
+{around}
+
+
+def main():
+    x = jnp.ones((2, 3))
+    for model in models():
+        variables = model.init(jax.random.key(0), x)
+        print(jax.tree.map(jnp.shape, variables), model.apply(variables, x))
+"""
+)
+TABLE = (
+    'KINDS = {"a": Narrow, "b": Wide}\n\n\n'
+    "def models():\n    return [Net(block=KINDS[name]) for name in sorted(KINDS)]"
+)
+AROUND = {
+    "table": TABLE,
+    "local": (
+        "def models(name='a'):\n    if name == 'a':\n        block = Narrow\n    else:\n"
+        "        block = Wide\n    return [Net(block)]"
+    ),
+    "default": (
+        "def make(block=Narrow):\n    return Net(block=block)\n\n\n"
+        "def models():\n    return [make(), make(Wide)]"
+    ),
+    "unpacked": "KEYS = dict(block=Wide, width=6)\n\n\ndef models():\n    return [Net(**KEYS)]",
+    "constructor": (
+        "class Trainer:\n    def __init__(self, block):\n        self.model = Net(block=block)\n\n\n"
+        "def models():\n    return [Trainer(Wide).model]"
+    ),
+}
+TWICE = "for _ in range(2):\n            x = self.block(self.width)(x)"
+BODIES = {
+    "a local": "layer = self.block(self.width)\n        x = layer(x)",
+    "its name": 'x = self.block(self.width, name="own")(x)',
+    "another name of the field": "make = self.block\n        x = make(self.width)(x)",
+    "a list": "for one in [self.block(4), self.block(4)]:\n            x = one(x)",
+    "under a test": "if self.block is not None:\n            x = self.block(self.width)(x)",
+    "lifted": "x = nn.remat(self.block)(self.width)(x)",
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+def test_what_the_field_builds_is_called_where_it_is_built(around: str) -> None:
+    program = PROGRAM.format(field="block: Any", body=TWICE, around=around)
+    assert printed_alike(program)["m.Net"] == "lazy"
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_what_the_field_builds_goes_elsewhere_first(body: str) -> None:
+    program = PROGRAM.format(field="block: Any", body=body, around=TABLE)
+    assert printed_alike(program)["m.Net"] == "lazy"
+
+
+def test_the_classes_that_it_builds_stay_explicit() -> None:
+    found = printed_alike(PROGRAM.format(field="block: Any", body=TWICE, around=TABLE))
+    assert (found["m.Narrow"], found["m.Wide"]) == ("explicit", "explicit")
+
+
+def test_a_field_that_holds_a_function_is_no_builder() -> None:
+    around = "def models():\n    return [Net(nn.relu), Net(jnp.tanh)]"
+    program = PROGRAM.format(field="block: Any", body="x = self.block(x)", around=around)
+    assert printed_alike(program)["m.Net"] == "explicit"
