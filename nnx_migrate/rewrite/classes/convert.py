@@ -374,6 +374,7 @@ class _Conversion:
             self.remarks,
             common,
             reads.static,
+            self.inherited.plain,
         )
         return converter.convert()
 

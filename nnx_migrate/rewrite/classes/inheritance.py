@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.constructs.module_api import CARRIED, OWN_ONLY, RECIPES
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
-from nnx_migrate.rewrite.classes.reading.attributes import Attribute
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, setup_attributes
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
 from nnx_migrate.rewrite.classes.uses.calls import Method, base_calls, calls_base
 from nnx_migrate.rewrite.classes.uses.makings import base_items, making_of
@@ -37,6 +37,7 @@ class Inherited:
       needs_init: the class needs an ``__init__`` of its own.
       size_arguments: those of the base's constructor.
       handed: what it is given for them where that is no argument of the same name.
+      plain: attributes that the bases' ``setup`` gives something that it does not build.
       super_setup: ``super().setup()`` statements, which go.
     """
 
@@ -46,6 +47,7 @@ class Inherited:
     size_arguments: tuple[SizeArgument, ...] = ()
     handed: Mapping[str, str] = field(default_factory=dict)
     attributes: tuple[Attribute, ...] = ()
+    plain: frozenset[str] = frozenset()
     super_setup: tuple[ast.stmt, ...] = ()
 
 
@@ -107,6 +109,7 @@ def inherited_by(
         size_arguments=context.new_arguments.get(base.name, ()),
         handed=handed,
         attributes=_attributes(project, cls, context),
+        plain=frozenset(_plain_attributes(active, context)),
         super_setup=calls,
     )
 
@@ -121,6 +124,14 @@ def _attributes(
         if method is not None and one.linen:
             found += attributes_of(one, method, _plain_items(one, method))
     return tuple(found)
+
+
+def _plain_attributes(bases: Iterable[ClassInfo], context: ConversionContext) -> Iterator[str]:
+    for one in bases:
+        setup = one.methods.get("setup")
+        if setup is not None:
+            found = setup_attributes(one, setup, base_items(one, context))
+            yield from (attribute.name for attribute in found if attribute.kind is Kind.PLAIN)
 
 
 def _plain_items(cls: ClassInfo, method: ast.FunctionDef) -> dict[int, Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from flax import nnx
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Path
 
+T = TypeVar("T")
 Shapes = Mapping[Path, tuple[int, ...]]  # of variables, by collection and path
 # Two widths that no other dimension has, and that can be split into groups.
 PRIMES = (61 * 64 * 15, 67 * 64 * 15)
@@ -58,3 +59,11 @@ def are_alike(make: Callable[..., Any], *sizes: dict[str, Any]) -> bool:
 
 def _options(model: nnx.Module) -> dict[Any, Any]:
     return {path: options_of(one) for path, one in modules_of(model).items()}
+
+
+def tried(build: Callable[[], T]) -> T | None:
+    """What is built; None where it cannot be: without a size that it needs, of a shape of too few axes."""
+    try:
+        return build()
+    except (IndexError, TypeError, ValueError, ZeroDivisionError):
+        return None

@@ -9,6 +9,7 @@ from typing import Any
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.arrays import shapes_in
+from nnx_migrate.linen.core.sizes.built import tried
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
@@ -117,7 +118,7 @@ def solve_part(
     """The sizes with which a module is built of which code reads a part, or calls it by ``run``.
 
     They are what the variables held show, or what is measured in the call. What neither shows belongs
-    to parts that are not there: it is left out if it may be, and else any number.
+    to parts that are not there: it is left out if the module can be built so, and else any number.
 
     Args:
       given: the shapes of inputs with which ``run`` calls a method.
@@ -125,6 +126,9 @@ def solve_part(
     found = shown_with_shapes(make, sizes, {}, held, given)
     rest = {name: size for name, size in sizes.items() if name not in found}
     guesses = {name: some_value(size) for name, size in rest.items() if name not in optional}
+    left_out = functools.partial(nnm.abstract, functools.partial(make, **guesses, **found))
+    if rest.keys() & optional and tried(left_out) is None:
+        guesses = {name: some_value(size) for name, size in rest.items()}
     if run is not None:
         found |= _measured_in(make, rest, {**guesses, **found}, run, given)
     return guesses | found

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.sizes.built import built_shapes, modules_of, options_of
+from nnx_migrate.linen.core.sizes.built import built_shapes, modules_of, options_of, tried
 
-T = TypeVar("T")
 Shape = tuple[int, ...]
 _RANKS = (4, 3, 2, 5, 1)
 _EDGES = (64, 128)  # of inputs that layers are built for, as a trial
@@ -45,7 +44,7 @@ def fitting_shape(
 ) -> Shape | None:
     """The first of the call's inputs' shapes for which the module has the variables held."""
     for shape in given:
-        shapes = _tried(functools.partial(built_shapes, make, {**sizes, name: shape}))
+        shapes = tried(functools.partial(built_shapes, make, {**sizes, name: shape}))
         if shapes is not None and all(held.get(path, one) == one for path, one in shapes.items()):
             return shape
     return None
@@ -58,19 +57,11 @@ def _trials(
     found: dict[Shape, nnx.Module] = {}
     for shape in ((edge,) * rank for edge in _EDGES):
         built = functools.partial(make, **{**sizes, name: shape})
-        model = _tried(functools.partial(nnm.abstract, built))
+        model = tried(functools.partial(nnm.abstract, built))
         if model is None:
             return None
         found[shape] = model
     return found
-
-
-def _tried(build: Callable[[], T]) -> T | None:
-    """What is built; None where it cannot be: of a shape of too few axes."""
-    try:
-        return build()
-    except (IndexError, TypeError, ValueError, ZeroDivisionError):
-        return None
 
 
 def _shows_in_layers_alone(one: nnx.Module, other: nnx.Module) -> bool:

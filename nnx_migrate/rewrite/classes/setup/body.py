@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.hoisting import Hoisting
 from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
 from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items, listed_params
-from nnx_migrate.rewrite.classes.setup.optional import none_edits
+from nnx_migrate.rewrite.classes.setup.optional import inherited_edits, none_edits
 from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.setup.properties import (
     ComputedAttributes,
@@ -86,6 +86,7 @@ class SetupConverter:
     remarks: Remarks
     common: Edits
     static: Mapping[int, str]
+    plain_in_bases: frozenset[str] = frozenset()
 
     def convert(self) -> SetupPart:
         """Translate the method.
@@ -123,6 +124,7 @@ class SetupConverter:
             edits[id(item.call)] = named(item, self.builder)
         nones, done = none_edits(found, self.method, edits, self.remarks)
         edits |= nones
+        edits |= inherited_edits(found, self.plain_in_bases, edits, self.remarks)
         kept = KeptValues(self.project, self.cls, self.method)
         plain = PlainAttributes(
             self.project,

@@ -71,6 +71,34 @@ def none_edits(
     return edits, frozenset(values)
 
 
+def inherited_edits(
+    found: Iterable[Attribute], plain: Collection[str], constructions: Edits, remarks: Remarks
+) -> Edits:
+    """Edits of submodules that follow what the ``setup`` of a base gave their attribute.
+
+    Args:
+      plain: the attributes to which a base gave something that it did not build.
+
+    Raises:
+      Refused: it is more than the call of a submodule that follows.
+    """
+    edits: Edits = {}
+    for one in found:
+        if one.name not in plain or one.kind not in _BUILT:
+            continue
+        is_call = isinstance(one.value, ast.Call) and id(one.value) in constructions
+        if one.kind is not Kind.SUBMODULE or not is_call or one.stored not in (None, one.name):
+            raise Refused(
+                one.statement,
+                f"self.{one.name} holds something else after the setup of a base",
+                "use one attribute for each",
+                RULE,
+            )
+        remarks.imports.add("nnx")
+        edits[id(one.value)] = _as_data(constructions[id(one.value)])
+    return edits
+
+
 def _as_data(construction: Replacement) -> Callable[[Renderer], Expression]:
     """The construction of a submodule that follows a static value."""
     return lambda renderer: call("nnx.data", renderer.made(construction))
