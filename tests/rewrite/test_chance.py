@@ -124,3 +124,65 @@ def test_what_follows_a_skipped_layer_has_the_sizes_of_one_that_runs(result: str
 def test_a_skipped_layer_that_gives_another_size_leaves_the_size_to_the_caller() -> None:
     files = {"m.py": HEAD + STACK.format(skipped="(x[:, :, :2], None)", result="(x, None)")}
     assert "self.norm = nnx.LayerNorm(4" not in texts(auto(files), files)["m.py"]
+
+
+NUMBERS = """\
+    random.seed(0)
+    np.random.seed(0)
+    net, x = Net(), jnp.ones((2, 3), int)
+    made = net.init(jax.random.key(0), x)
+    print(random.random(), np.random.rand())
+    print(net.apply(made, x, deterministic=False), random.random())
+    print(jax.jit(net.apply)(made, x), random.random())
+    print(jax.grad(lambda one: net.apply(one, x).sum())(made), random.random())
+"""
+
+
+@pytest.mark.parametrize("draw", ["random.uniform(0, 1)", "np.random.rand()"])
+def test_random_numbers_go_on_as_in_linen(draw: str) -> None:
+    stack = STACK.format(skipped="(x, None)", result="(x, None)")
+    stack = stack.replace("random.uniform(0, 1)", draw)
+    assert printed_alike(HEAD + stack + NUMBERS)["m.Stack"] == "explicit"
+
+
+UNEVEN = """\
+class Block(nn.Module):
+    heads: int = 2
+
+    def setup(self):
+        self.q = nn.Dense(8)
+        self.out = nn.Dense(4)
+
+    def __call__(self, x):
+        a, b = jnp.split(self.q(x).reshape(x.shape[0], self.heads, -1), 2, axis=-1)
+        return (self.out((a * b).reshape(x.shape[0], -1)),)
+
+
+class Net(nn.Module):
+    layerdrop: float = 0.9
+
+    def setup(self):
+        self.layers = [Block() for _ in range(3)]
+
+    def __call__(self, x, deterministic: bool = True):
+        for layer in self.layers:
+            p = random.uniform(0, 1)
+            if not deterministic and p < self.layerdrop:
+                out = (None,)
+            else:
+                out = layer(x)
+            if out[0] is not None:
+                x = out[0]
+        return x
+
+
+def main():
+    net, x = Net(), jnp.ones((2, 4))
+    made = net.init(jax.random.key(0), x)
+    random.seed(0)
+    print(jax.tree.map(jnp.shape, made), net.apply(made, x, deterministic=False))
+"""
+
+
+def test_a_layer_that_is_skipped_has_the_sizes_of_its_variables() -> None:
+    assert set(printed_alike(HEAD + UNEVEN).values()) == {"explicit"}

@@ -24,6 +24,7 @@ from typing import Any
 from flax import nnx
 
 from nnx_migrate.linen.core.context import context
+from nnx_migrate.linen.core.random_numbers import kept_random_numbers
 from nnx_migrate.linen.core.scope import Scope
 from nnx_migrate.nn.variables.sharing import definitions_in
 from nnx_migrate.nn.variables.state import mark_use, running_module
@@ -123,10 +124,15 @@ class LazySubmodules:
 def on_trial(scope: Any, held: Mapping[str, Any]) -> Iterator[LazySubmodules]:
     """Let calls of an explicit module reach its lazy ones, and forget what these do.
 
-    What is built meanwhile is nobody's child, and tabulations see nothing.
+    What is built meanwhile is nobody's child, tabulations see nothing, and random numbers are drawn again.
     """
     submodules = LazySubmodules(scope, held)
-    with context.outside(), context.binding(submodules.bind), context.unwatched():
+    with (
+        context.outside(),
+        context.binding(submodules.bind),
+        context.unwatched(),
+        kept_random_numbers(),
+    ):
         yield submodules
 
 

@@ -65,7 +65,9 @@ def solve(
     if not measured:
         return found
     try:
-        shown = Trials(make, found, measured, method, args, kwargs).run()
+        # A call with variables need not reach all that they are for: a layer may be skipped.
+        shown = Trials(make, found, measured, method, args, kwargs, is_partial=bool(held)).run()
+        shown |= _completed(make, measured, found | shown, held)
     except Exception:
         # A call of its own may need what only the given variables hold: the cache of a decoder.
         shown = shown_by(make, measured, found, held) if held else {}
