@@ -33,6 +33,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     constructs_nothing,
 )
 from nnx_migrate.rewrite.classes.checks.kept import check_kept
+from nnx_migrate.rewrite.classes.checks.kinds import check_kinds
 from nnx_migrate.rewrite.classes.checks.late_bindings import check_late_bindings
 from nnx_migrate.rewrite.classes.checks.lazy_submodules import check_lazy_submodules
 from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
@@ -183,6 +184,7 @@ class _Conversion:
         check_compact_calls(self.cls, self.methods, self.makings)
         self.counts = counts_before(self.cls, self.sizes, self.items, self.methods, self.makings)
         check_given(self.cls, self.items)
+        check_kinds(self.project, self.cls, self.items)
         check_late(self.project, self.items.values(), self.context.makes_late)
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         self.makes_late = any(map(self.context.makes_late, built))
