@@ -65,6 +65,8 @@ def forms(body: str, result: str) -> dict[str, str]:
         ("first, last = self.layers\nself.a = last", "self.a(x)"),
         ("for one in self.layers:\n    self.a = one", "self.a(x)"),
         ("first = self.enc\nself.a = first", "self.a(x)"),
+        ("one = self.a = nn.Dense(4)", "self.a(x)"),
+        ("self.b = self.a = self.tied", "x * self.a + self.b"),
     ],
 )
 def test_a_second_name_is_read_by_the_first(body: str, result: str) -> None:
@@ -77,6 +79,10 @@ def test_a_second_name_is_read_by_the_first(body: str, result: str) -> None:
         ("self.a, self.b = self.layers", "self.b(self.a(x))"),
         ("self.a = self.enc.body", "self.a(x)"),
         ("self.a = self.layers[0] if self.tied else nn.Dense(4)", "self.a(x)"),
+        ("self.b = self.a = nn.Dense(4)", "self.b(x)"),
+        ("self.b = self.a = Inner()", "self.a(self.b(x))"),
+        ("self.b = self.a = [nn.Dense(4), Inner()]", "self.a[0](self.b[1](x))"),
+        ("self.b = one = self.a = nn.Dense(4)", "self.a(x)"),
     ],
 )
 def test_a_second_name_that_a_property_cannot_read_keeps_the_class_lazy(

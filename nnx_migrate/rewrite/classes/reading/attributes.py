@@ -96,6 +96,8 @@ class _Reading:
         """The attributes that a statement assigns."""
         for target, value in _assignments(statement):
             kind, stored = self._kind(value)
+            if kind in MODULES and self._is_second(statement, target):
+                raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
             match target:
                 case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
                     self.held[attr] = kind
@@ -107,6 +109,12 @@ class _Reading:
         if isinstance(statement, ast.For):
             self._note_second_names(statement.target, statement.iter)
         self._note_mutation(statement)
+
+    def _is_second(self, statement: ast.stmt, target: ast.expr) -> bool:
+        """Whether the statement gives the value to another attribute before: ``self.a = self.b = Block()``."""
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        own = [one for one in targets if self._is_own(one)]
+        return target in own[1:]
 
     def _note_second_names(self, target: ast.expr, value: ast.expr) -> None:
         if not self._is_held(value):
