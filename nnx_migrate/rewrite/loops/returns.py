@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.loops.expressions import value
+from nnx_migrate.rewrite.loops.expressions import used, value
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     Params,
     State,
     Stats,
+    Step,
     Variables,
     flows_of,
     functions_of,
@@ -38,7 +39,7 @@ def read_return(frame: Frame, node: ast.Return) -> None:
     for one in (*early, *(e for e in elements if e not in early)):
         frame.top = one if one in early or one is node.value else None
         inner = one.value if isinstance(one, ast.Starred) else one
-        kinds[id(one)] = value(frame, inner)
+        kinds[id(one)] = _with_numbers(frame, inner, value(frame, inner))
     lines: list[Line] = []
     for one in elements:
         kind, more = before(frame, one, kinds[id(one)], None)
@@ -62,6 +63,18 @@ def read_return(frame: Frame, node: ast.Return) -> None:
         found = grouped(parts) if is_tuple else parts[0]
         tree = None if not found else found[0] if len(found) == 1 else tuple(found)
         frame.change(node, Result(tuple(lines), tree, frame.node.body[-1] is node))
+
+
+def _with_numbers(frame: Frame, node: ast.expr, kind: Kind) -> Kind:
+    """A result in which the number of steps is the optimizer's: ``return loss, state.step``."""
+    match kind:
+        case Step():
+            used(frame, node, kind)
+            return PLAIN
+        case Many(items=items) if isinstance(node, ast.Tuple | ast.List):
+            pairs = zip(node.elts, items, strict=True)
+            return Many(tuple(_with_numbers(frame, one, item) for one, item in pairs))
+    return kind
 
 
 def _with_replaced(frame: Frame, node: ast.expr, kind: Kind) -> Kind:

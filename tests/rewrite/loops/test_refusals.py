@@ -369,3 +369,17 @@ def test_a_program_of_its_own_is_rewritten_beside_one_that_is_not() -> None:
     (file,) = result.files
     assert "nnx.Optimizer(model, tx, wrt=nnx.Param)" in (file.code or "")
     assert "TrainState.create(apply_fn=model.apply" in (file.code or "")
+
+
+@pytest.mark.parametrize(
+    "result",
+    ["loss, state.step", "state.step", "loss, (state.step, loss)", "[loss, state.step]"],
+)
+def test_the_number_of_steps_is_a_number_where_it_is_asked_for_as_such(result: str) -> None:
+    """Linen's is an int32 array, NNX's of uint32."""
+    program = CREATE + STEP + MAIN.replace("return loss", f"return {result}")
+    assert "`state.step` is used in a way that is not known" in kept(program)
+    as_number = program.replace("state.step", "int(state.step)")
+    assert {one.outcome.value for one in about_loops(rewritten({"m.py": HEAD + as_number}))} == {
+        "rewritten"
+    }
