@@ -22,8 +22,8 @@ from nnx_migrate.edit.statements import (
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.walking import loaded_names, names_in
 from nnx_migrate.rewrite.new_imports import in_order, joined
-from nnx_migrate.source.names import Import, canonical, relative_target
-from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.names import Import, canonical, dotted, relative_target
+from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
 _BINDS = {"flax.core": "flax"}
@@ -296,17 +296,25 @@ def _is_bound(tree: ast.Module, name: str) -> bool:
 
 
 def is_imported(project: Project, module: Module, name: str) -> bool:
-    """Whether another file imports ``name`` from this one."""
+    """Whether another file imports ``name`` from this one, or reads it there: ``models.nn.Dense``."""
     importers = _importers(project).get(f"{module.name}.{name}", frozenset())
     return bool(importers - {module.name})
 
 
 @lru_cache(maxsize=2)  # every file of a project asks
 def _importers(project: Project) -> Mapping[str, AbstractSet[str]]:
-    """The modules that import each symbol."""
+    """The modules that import each symbol, or read what another one imports of flax."""
     found: dict[str, set[str]] = {}
+    of_flax: set[str] = set()
     for module in project.modules.values():
-        for binding in module.table.values():
+        for name, binding in module.table.items():
             if isinstance(binding, Import):
                 found.setdefault(binding.target, set()).add(module.name)
+                of_flax |= {name} if binding.target.partition(".")[0] == "flax" else set()
+    for module in project.modules.values():
+        for node in module.nodes:
+            if isinstance(node, ast.Attribute) and node.attr in of_flax and dotted(node.value):
+                owner = project.resolve(node.value, Scope(module))
+                if owner in project.modules:
+                    found.setdefault(f"{owner}.{node.attr}", set()).add(module.name)
     return found

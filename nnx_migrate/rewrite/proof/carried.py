@@ -10,7 +10,8 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, walk
 
-_LOOKS = frozenset({"bool", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
+# What asks for its class gets NNX's: ``isinstance``, ``type`` and ``hasattr`` are none of these.
+_LOOKS = frozenset({"bool", "id", "print", "repr", "str"})
 # Around a value of which nothing else is kept.
 _USES = (
     ast.Expr,

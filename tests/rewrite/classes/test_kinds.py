@@ -33,6 +33,15 @@ def run(layer, x):
     return layer(x)
 
 
+def weight(layers):
+    return sum(2.0 if hasattr(layer, "features") else 1.0 for layer in layers)
+
+
+def last_weight(layers):
+    *_, last = layers
+    return 2.0 if type(last) is nn.Dropout else 1.0
+
+
 class Own(nn.Module):
     width: int = 4
 
@@ -41,8 +50,25 @@ class Own(nn.Module):
         return nn.Dense(self.width)(x)
 
 
+class Block(nn.Module):
+    def setup(self):
+        self.inner = nn.Dense(4)
+
+    def __call__(self, x):
+        return self.inner(x)
+
+
+class Wrap(nn.Module):
+    inner: nn.Module
+
+    def __call__(self, x):
+        return self.inner(x) * ({wrap})
+
+
 class Net(nn.Module):
     def setup(self):
+        self.block = Block()
+        self.wrap = Wrap(nn.Dense(3))
         self.proj = nn.Dense(4)
         self.layers = [nn.Dense(4), nn.LayerNorm(), Own(), nn.Dropout(0.0, deterministic=True)]
 
@@ -50,7 +76,7 @@ class Net(nn.Module):
         return {asks}
 
     def __call__(self, x):
-        y = self.proj(x)
+        y = self.proj(self.wrap(x) + self.block(x)[:, :3])
         for layer in self.layers:
             y = layer(y) * ({loop})
         return y * ({own})
@@ -64,9 +90,9 @@ def main():
 )
 
 
-def form(own: str = "1", loop: str = "1", asks: str = "1") -> str:
-    """The form of ``Net`` in a program that prints the same as before."""
-    return printed_alike(PROGRAM.format(own=own, loop=loop, asks=asks))["m.Net"]
+def form(own: str = "1", loop: str = "1", asks: str = "1", wrap: str = "1", of: str = "Net") -> str:
+    """The form of a class in a program that prints the same as before."""
+    return printed_alike(PROGRAM.format(own=own, loop=loop, asks=asks, wrap=wrap))[f"m.{of}"]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +112,10 @@ def form(own: str = "1", loop: str = "1", asks: str = "1") -> str:
         "2 if has_width(self.proj) else 1",
         "2 if has_width(layer=self.proj) else 1",
         "2 if isinstance(self.proj, NORMS + (nn.Dense,)) else 1",
+        "weight(self.layers)",
+        "last_weight(self.layers)",
+        "2 if type(self.block.inner) is nn.Dense else 1",
+        "RATES[kind_of(self.block.inner)]",
     ],
 )
 def test_a_class_that_asks_it_of_an_attribute_is_lazy(own: str) -> None:
@@ -136,3 +166,58 @@ def test_a_method_may_ask_for_classes_by_their_names() -> None:
 
 def test_a_function_that_only_calls_it_asks_nothing() -> None:
     assert form(loop="run(layer, y)") == "explicit"
+
+
+@pytest.mark.parametrize(
+    "wrap", ["2 if type(self.inner) is nn.Dense else 1", "2 if has_width(self.inner) else 1"]
+)
+def test_a_class_that_asks_it_of_a_field_is_lazy(wrap: str) -> None:
+    assert form(wrap=wrap, of="Wrap") == "lazy"
+
+
+def test_a_class_that_calls_what_a_field_holds_is_explicit() -> None:
+    assert form(of="Wrap") == "explicit"
+
+
+AROUND = (
+    LINEN
+    + """\
+import jax
+import jax.numpy as jnp
+
+
+class Net(nn.Module):
+    width: int = 4
+
+    def setup(self):
+        self.proj = nn.Dense(self.width)
+
+    def __call__(self, x):
+        return self.proj(x)
+
+
+def main():
+    x = jnp.ones((2, 3))
+    net = Net()
+    variables = net.init(jax.random.key(0), x)
+    proj = net.bind(variables).proj
+    print({}, proj(x))
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "isinstance(proj, nn.Dense)",
+        "type(proj).__name__",
+        "hasattr(proj, 'features')",
+        "isinstance(net.bind(variables).proj, nn.Dense)",
+    ],
+)
+def test_a_class_is_lazy_where_code_around_asks_it_of_its_layers(asks: str) -> None:
+    assert printed_alike(AROUND.format(asks))["m.Net"] == "lazy"
+
+
+def test_a_class_is_explicit_where_code_around_calls_its_layers() -> None:
+    assert printed_alike(AROUND.format("jnp.ones(())"))["m.Net"] == "explicit"

@@ -7,13 +7,16 @@ is asked of NNX's in their place.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.sizes.module_fields import fields_with_modules
+from nnx_migrate.source.bindings import bindings_below, target_names
+from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.modules import FUNCTIONS
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project, Scope
@@ -29,9 +32,9 @@ def check_kinds(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -> 
       Refused: NNX's layer may answer otherwise.
     """
     sites = {key for key, one in items.items() if one.kind is ItemKind.SITE}
-    holders = Holders(cls, sites)
+    asking = _Asking(project, cls, Holders(cls, sites), _module_fields(project, cls))
     for method in methods_of(cls):
-        for node in _questions(project, cls, method, holders):
+        for node in asking.questions(method):
             raise Refused(
                 node,
                 "it asks what kind of object a submodule is, and NNX's is another",
@@ -40,24 +43,65 @@ def check_kinds(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -> 
             )
 
 
-def _questions(
-    project: Project, cls: ClassInfo, method: ast.FunctionDef, holders: Holders
-) -> Iterator[ast.AST]:
-    scope = cls.scope.enter(method)
-    for node in walk(method):
+def _module_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
+    """Fields that hold modules: by their annotation, or because a constructor call gives one."""
+    given = fields_with_modules(project)
+    return frozenset(
+        one.name
+        for one in cls.fields
+        if (one.owner.name, one.name) in given
+        or any(
+            is_linen_class(symbol) or symbol in project.linen or symbol == "flax.linen.Module"
+            for node in walk(one.annotation)
+            if isinstance(node, ast.Name | ast.Attribute)
+            and (symbol := project.resolve(node, one.owner.scope)) is not None
+        )
+    )
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """What the methods of one class ask.
+
+    Attributes:
+      holders: what may be a submodule that the class builds.
+      fields: those that hold modules.
+    """
+
+    project: Project
+    cls: ClassInfo
+    holders: Holders
+    fields: frozenset[str]
+
+    def questions(self, method: ast.FunctionDef) -> Iterator[ast.AST]:
+        """The questions of a method, and the calls of functions that ask them."""
+        scope = self.cls.scope.enter(method)
+        for node in walk(method):
+            match node:
+                case ast.Attribute(value=owner, attr="__class__") if self._is_part(owner, method):
+                    yield node
+                case ast.Call(func=ast.Name(id=name), args=[asked, *_]) if name in _ASKS:
+                    if self._is_part(asked, method):
+                        yield node
+                case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kinds]):
+                    is_named = _are_named(self.project, scope, kinds)
+                    if not is_named and self._is_part(asked, method):
+                        yield node
+                case ast.Call():
+                    given = [*node.args, *(one.value for one in node.keywords)]
+                    if any(self._is_part(one, method) for one in given):
+                        yield from _asked_by(self.project, self.cls, method, node)
+
+    def _is_part(self, node: ast.AST, method: ast.FunctionDef) -> bool:
+        """Whether it may be a submodule, or what is read of one: ``self.block.proj``."""
+        if self.holders.has(node, method):
+            return True
         match node:
-            case ast.Attribute(value=owner, attr="__class__") if holders.has(owner, method):
-                yield node
-            case ast.Call(func=ast.Name(id=name), args=[asked, *_]) if name in _ASKS:
-                if holders.has(asked, method):
-                    yield node
-            case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kinds]):
-                if holders.has(asked, method) and not _are_named(project, scope, kinds):
-                    yield node
-            case ast.Call():
-                given = [*node.args, *(one.value for one in node.keywords)]
-                if any(holders.has(one, method) for one in given):
-                    yield from _asked_by(project, cls, method, node)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):
+                return attr in self.fields
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+                return self._is_part(inner, method)
+        return False
 
 
 def _are_named(project: Project, scope: Scope, kinds: ast.expr) -> bool:
@@ -103,6 +147,8 @@ def _own_questions(function: FunctionNode, *, is_method: bool = False) -> Iterat
     words = _ASKS if is_method else _ASKS | {"isinstance"}
     own = {receiver_of(function)} if is_method and isinstance(function, ast.FunctionDef) else set()
     given = {one.arg for one in each(function.args, ast.arg)} - own
+    while more := _bound_to(function, given) - given:
+        given |= more
     for node in walk(function):
         match node:
             case ast.Call(func=ast.Name(id=name), args=[asked, *_]) if name in words:
@@ -110,3 +156,13 @@ def _own_questions(function: FunctionNode, *, is_method: bool = False) -> Iterat
                     yield node
             case ast.Attribute(value=ast.Name(id=name), attr="__class__") if name in given:
                 yield node
+
+
+def _bound_to(function: FunctionNode, names: Collection[str]) -> set[str]:
+    """What a function binds to what it reads of these names: the items of a list of layers."""
+    return {
+        name
+        for target, value in bindings_below(function)
+        if any(one.id in names for one in each(value, ast.Name))
+        for name in target_names(target)
+    }
