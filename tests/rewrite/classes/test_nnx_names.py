@@ -125,7 +125,7 @@ def test_a_base_behind_the_module_class_has_its_names() -> None:
 
 def test_code_that_asks_for_them_gets_linens_answer() -> None:
     forms = printed_alike(ASKED)
-    assert (forms["m.Net"], forms["m.Plain"]) == ("lazy", "explicit")
+    assert (forms["m.Net"], forms["m.Plain"], forms["m.Inner"]) == ("lazy", "lazy", "explicit")
 
 
 MIXIN = """\

@@ -18,10 +18,12 @@ from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.modules import FUNCTIONS
-from nnx_migrate.source.names import FunctionNode
+from nnx_migrate.source.names import FunctionNode, last_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
+_CHOICES = frozenset({"Annotated", "Optional", "Union"})
+_OPEN = frozenset({"typing.Any", "typing.Callable", "collections.abc.Callable"})
 _ASKS = frozenset({"dir", "getattr", "hasattr", "type", "vars"})
 
 
@@ -44,19 +46,34 @@ def check_kinds(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -> 
 
 
 def _module_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
-    """Fields that hold modules: by their annotation, or because a constructor call gives one."""
+    """Fields that hold a module: by their annotation, or because a constructor call gives one."""
     given = fields_with_modules(project)
     return frozenset(
         one.name
         for one in cls.fields
-        if (one.owner.name, one.name) in given
-        or any(
-            is_linen_class(symbol) or symbol in project.linen or symbol == "flax.linen.Module"
-            for node in walk(one.annotation)
-            if isinstance(node, ast.Name | ast.Attribute)
-            and (symbol := project.resolve(node, one.owner.scope)) is not None
+        if _may_be_module(
+            project, one.annotation, one.owner.scope, (one.owner.name, one.name) in given
         )
     )
+
+
+def _may_be_module(project: Project, annotation: ast.expr, scope: Scope, is_given: bool) -> bool:
+    """Whether a type leaves room for a module, or, where one is given, does not rule it out.
+
+    Example: ``Optional[nn.Module]``, not ``Sequence[nn.Module]``: what kind of container it is may be asked.
+    """
+    match annotation:
+        case ast.Subscript(value=base, slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            is_choice = last_name(base) in _CHOICES
+            return is_choice and any(_may_be_module(project, one, scope, is_given) for one in parts)
+        case ast.BinOp(left=left, right=right):
+            return any(_may_be_module(project, one, scope, is_given) for one in (left, right))
+        case ast.Name() | ast.Attribute():
+            symbol = project.resolve(annotation, scope)
+            is_module = is_linen_class(symbol) or symbol in project.linen
+            return is_module or (is_given and symbol in _OPEN)
+    return False
 
 
 @dataclass(frozen=True)
