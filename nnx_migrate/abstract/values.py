@@ -24,8 +24,9 @@ class Unknown(Value):
     """Nothing is known.
 
     ``made_by`` is set when the value may be a module: what an unknown callable returned; ``is_foreign``
-    when that is another package's. ``is_item``: what an unknown list holds, or the like. ``is_draw``: a random
-    number of Python's. ``first`` is what it is in the first round of a loop that changes it.
+    when its methods are no module's: that is another package's, or itself a module. ``is_item``: what an
+    unknown list holds, or the like. ``is_draw``: a random number of Python's. ``first`` is what it is in
+    the first round of a loop that changes it.
     """
 
     why: str = ""

@@ -299,6 +299,11 @@ def ids(items: Mapping[int, Item]) -> Mapping[int, object]:
     return items
 
 
+def submodule_keys(items: Mapping[int, Item]) -> frozenset[int]:
+    """The keys of those calls that build submodules."""
+    return frozenset(key for key, one in items.items() if one.kind is ItemKind.SITE)
+
+
 def is_attribute_name(name: str) -> bool:
     """Whether ``self.<name>`` can be written."""
     return name.isidentifier() and not iskeyword(name)

@@ -66,7 +66,7 @@ def read_return(frame: Frame, node: ast.Return) -> None:
 
 
 def _with_numbers(frame: Frame, node: ast.expr, kind: Kind) -> Kind:
-    """A result in which the number of steps is the optimizer's: ``return loss, state.step``."""
+    """A result without the number of steps, of which nobody knows what becomes: ``return loss, state.step``."""
     match kind:
         case Step():
             used(frame, node, kind)

@@ -60,10 +60,10 @@ def run_branch(
         assume(interpreter.project, frame, statement.test, holds=True)
         interpreter.presence = {**interpreter.presence, **met.presence}
         return None, _beyond(second, met.condition, after_first)
-    given = (
+    by_test = (
         partial(join_given, met.presence, unmet.presence) if test is None else partial(join, test)
     )
-    either = joined_by_chance if by_chance else given
+    either = joined_by_chance if by_chance else by_test
     frame.env = _merged(either, yes, frame.env)
     _restore(frame, _merged(partial(join, test), yes_attributes, no_attributes))
     return None, (*_implied(met.condition, after_first), *_implied(unmet.condition, after_second))

@@ -10,7 +10,13 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
+from nnx_migrate.rewrite.classes.items import (
+    Item,
+    ItemKind,
+    receiver_of,
+    self_call,
+    submodule_keys,
+)
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.presence import made_by
 from nnx_migrate.source.bindings import bindings_below, bound_names, changed_names
@@ -65,7 +71,7 @@ def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     setup = cls.methods.get("setup")
     if setup is None:
         return
-    sites = {key for key, one in items.items() if one.kind is ItemKind.SITE}
+    sites = submodule_keys(items)
     built = [one for one in each(setup, ast.Call) if id(one) in sites]
     named = {id(one) for one in built if items[id(one)].name is not None}
     for node in each(setup, ast.Assign):

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.classes.fields.types import alternatives
+from nnx_migrate.rewrite.classes.items import Item, receiver_of, submodule_keys
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
 from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.source.bindings import bindings_below, target_names
-from nnx_migrate.source.classes import ClassInfo, is_linen_class
+from nnx_migrate.source.classes import ClassInfo, Field, is_linen_class
 from nnx_migrate.source.modules import FUNCTIONS
-from nnx_migrate.source.names import FunctionNode, last_name
+from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
-_CHOICES = frozenset({"Annotated", "Optional", "Union"})
+_CHOICES = ("Annotated", "Optional", "Union")
 _OPEN = frozenset({"typing.Any", "typing.Callable", "collections.abc.Callable"})
 _ASKS = frozenset({"dir", "getattr", "hasattr", "type", "vars"})
 
@@ -33,7 +34,7 @@ def check_kinds(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -> 
     Raises:
       Refused: NNX's layer may answer otherwise.
     """
-    sites = {key for key, one in items.items() if one.kind is ItemKind.SITE}
+    sites = submodule_keys(items)
     asking = _Asking(project, cls, Holders(cls, sites), _module_fields(project, cls))
     for method in methods_of(cls):
         for node in asking.questions(method):
@@ -46,34 +47,25 @@ def check_kinds(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -> 
 
 
 def _module_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
-    """Fields that hold a module: by their annotation, or because a constructor call gives one."""
+    """Fields that hold a module: by their annotation, or because a constructor call gives one.
+
+    What kind of container it is may be asked of a ``Sequence[nn.Module]``.
+    """
     given = fields_with_modules(project)
+    found = ((one, symbol) for one in cls.fields for symbol in _symbols(project, one))
     return frozenset(
         one.name
-        for one in cls.fields
-        if _may_be_module(
-            project, one.annotation, one.owner.scope, (one.owner.name, one.name) in given
-        )
+        for one, symbol in found
+        if is_linen_class(symbol)
+        or symbol in project.linen
+        or (symbol in _OPEN and (one.owner.name, one.name) in given)
     )
 
 
-def _may_be_module(project: Project, annotation: ast.expr, scope: Scope, is_given: bool) -> bool:
-    """Whether a type leaves room for a module, or, where one is given, does not rule it out.
-
-    Example: ``Optional[nn.Module]``, not ``Sequence[nn.Module]``: what kind of container it is may be asked.
-    """
-    match annotation:
-        case ast.Subscript(value=base, slice=inner):
-            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            is_choice = last_name(base) in _CHOICES
-            return is_choice and any(_may_be_module(project, one, scope, is_given) for one in parts)
-        case ast.BinOp(left=left, right=right):
-            return any(_may_be_module(project, one, scope, is_given) for one in (left, right))
-        case ast.Name() | ast.Attribute():
-            symbol = project.resolve(annotation, scope)
-            is_module = is_linen_class(symbol) or symbol in project.linen
-            return is_module or (is_given and symbol in _OPEN)
-    return False
+def _symbols(project: Project, one: Field) -> Iterator[str | None]:
+    for node in alternatives(one.annotation, _CHOICES):
+        if not isinstance(node, ast.Subscript):
+            yield project.resolve(node, one.owner.scope)
 
 
 @dataclass(frozen=True)
@@ -142,7 +134,7 @@ def _asked_by(
 ) -> Iterator[ast.AST]:
     """The questions of the function or method that a call in a method runs."""
     match call.func:
-        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == "self":
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):
             found = cls.find(attr)
             if found is not None:
                 yield from _own_questions(found[1], is_method=True)

@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.class_values import class_values
 from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
 from nnx_migrate.rewrite.classes.checks.variable_paths import leads_past_lazy, path_above
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.classes.items import Item, receiver_of, submodule_keys
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
 from nnx_migrate.rewrite.classes.writing.construct import is_lazy_site
@@ -77,7 +77,7 @@ def check_lazy_submodules(
             raise _refused(site.call, "it builds itself, and holds lazy submodules")
         for one in built if key in lazy else ():
             _check_class(one, site.call)
-    sites = {key for key, one in items.items() if one.kind is ItemKind.SITE}
+    sites = submodule_keys(items)
     modules = Holders(cls, sites)
     given = LazyArguments(project, cls, items, modules)
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
@@ -85,9 +85,8 @@ def check_lazy_submodules(
     for partial in partials:
         given.check_partial(partial)
     _check_methods(project, cls)
-    holding = Holders(cls, inside - lazy)
+    every, holding = Holders(cls, inside), Holders(cls, inside - lazy)
     for method in methods_of(cls):
-        every = Holders(cls, inside)
         _Uses(project, cls, sizes, context, method, every, holding, modules).check()
     return True
 

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import ConversionContext
-from nnx_migrate.rewrite.classes.items import receiver_of
+from nnx_migrate.rewrite.classes.items import is_attribute_name, receiver_of
 from nnx_migrate.rewrite.classes.variables.submodule_names import LEAVES
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo
@@ -54,7 +54,8 @@ def path_above(node: ast.Attribute, above: Mapping[int, ast.AST]) -> tuple[str, 
     while isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant):
         keys.append(str(outer.slice.value))
         outer = above[id(outer)]
-    if len(keys) < 2 or keys[-1] not in LEAVES or not isinstance(node.value, ast.Attribute):
+    are_attributes = len(keys) > 1 and all(map(is_attribute_name, keys)) and keys[-1] in LEAVES
+    if not are_attributes or not isinstance(node.value, ast.Attribute):
         return ()
     return (node.value.attr, *keys[1:-1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from nnx_migrate.sizes.module_fields import values_given
@@ -14,6 +15,7 @@ from nnx_migrate.source.walking import each, is_none_literal, walk
 
 _FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
 _TUPLES = ("Tuple", "tuple")
+_CHOICES = ("Optional", "Union")
 _MODULE = "flax.linen.Module"
 _PLAIN = frozenset({"bool", "bytes", "int", "str"})
 _FROZEN_METHODS = frozenset({"copy", "pop", "pretty_repr", "unfreeze"})
@@ -187,23 +189,37 @@ def unquoted(annotation: ast.expr) -> ast.expr:
     return annotation
 
 
-def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
-    """Whether an annotation, or one side of an optional or a union, is one of these types."""
+def alternatives(
+    annotation: ast.expr, choices: Collection[str] = _CHOICES
+) -> Iterator[ast.Name | ast.Attribute | ast.Subscript]:
+    """The types that an annotation names, or each side of an optional or a union.
+
+    Args:
+      choices: words that stand in front of several types: ``Optional[nn.Module]``.
+    """
     annotation = unquoted(annotation)
     match annotation:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _names_one_of(left, heads) or _names_one_of(right, heads)
-        case ast.Subscript(value=head, slice=inside):
-            name = ast.unparse(head).rpartition(".")[2]
-            if name in ("Optional", "Union"):
-                parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
-                return any(_names_one_of(part, heads) for part in parts)
-            return name in heads
-        case ast.Name() | ast.Attribute():
-            return ast.unparse(annotation).rpartition(".")[2] in heads
-        case _:
-            return False
+            yield from alternatives(left, choices)
+            yield from alternatives(right, choices)
+        case ast.Subscript(value=head, slice=inside) if _word(head) in choices:
+            for part in inside.elts if isinstance(inside, ast.Tuple) else [inside]:
+                yield from alternatives(part, choices)
+        case ast.Subscript() | ast.Name() | ast.Attribute():
+            yield annotation
+
+
+def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
+    """Whether an annotation, or one side of an optional or a union, is one of these types."""
+    found = (
+        one.value if isinstance(one, ast.Subscript) else one for one in alternatives(annotation)
+    )
+    return any(_word(one) in heads for one in found)
+
+
+def _word(head: ast.expr) -> str:
+    return ast.unparse(head).rpartition(".")[2]
 
 
 def _is_optional(node: ast.Subscript) -> bool:
-    return ast.unparse(node.value).rpartition(".")[2] in ("Optional", "Union")
+    return _word(node.value) in _CHOICES

@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.hoisting import Hoisting
 from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
 from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items, listed_params
-from nnx_migrate.rewrite.classes.setup.optional import inherited_edits, none_edits
+from nnx_migrate.rewrite.classes.setup.optional import inherited_edits, optional_edits
 from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.setup.properties import (
     ComputedAttributes,
@@ -122,8 +122,8 @@ class SetupConverter:
         for item in listed_items(self.method, found, items):
             self.remarks.imports.add("nnm")
             edits[id(item.call)] = named(item, self.builder)
-        nones, done = none_edits(found, self.method, edits, self.remarks)
-        edits |= nones
+        optional, done = optional_edits(found, self.method, edits, self.remarks)
+        edits |= optional
         edits |= inherited_edits(found, self.plain_in_bases, edits, self.remarks)
         kept = KeptValues(self.project, self.cls, self.method)
         plain = PlainAttributes(

@@ -7,8 +7,7 @@ submodule or a variable may follow is stored as data, and so is a submodule that
     if self.width:
         self.proj = nnx.data(nnx.Linear(in_features, self.width, rngs=rngs))
 
-A Param is read as ``self.b[...]``; where it may
-be None it is read through ``nnm.read``.
+A Param is read as ``self.b[...]``; where it may be None it is read through ``nnm.read``.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def optional_attributes(found: Iterable[Attribute]) -> frozenset[str]:
     return frozenset(plain & {one.name for one in found if one.kind in _BUILT})
 
 
-def none_edits(
+def optional_edits(
     found: Iterable[Attribute], method: ast.FunctionDef, constructions: Edits, remarks: Remarks
 ) -> tuple[Edits, frozenset[int]]:
     """Edits of such attributes, and the ids of the plain values among them.
@@ -86,8 +85,8 @@ def inherited_edits(
     for one in found:
         if one.name not in plain or one.kind not in _BUILT:
             continue
-        is_call = isinstance(one.value, ast.Call) and id(one.value) in constructions
-        if one.kind is not Kind.SUBMODULE or not is_call or one.stored not in (None, one.name):
+        is_plain = _is_built(one, constructions) and one.stored in (None, one.name)
+        if one.kind is not Kind.SUBMODULE or not is_plain:
             raise Refused(
                 one.statement,
                 f"self.{one.name} holds something else after the setup of a base",
@@ -111,10 +110,14 @@ def _can_follow(
     return all(
         one.statement in method.body
         and one.statement.lineno < two.statement.lineno
-        and id(two.value) in constructions
-        and isinstance(two.value, ast.Call)
+        and _is_built(two, constructions)
         for two in others
     )
+
+
+def _is_built(one: Attribute, constructions: Edits) -> bool:
+    """Whether the value is a call that builds, and nothing around it."""
+    return isinstance(one.value, ast.Call) and id(one.value) in constructions
 
 
 def _emptied(one: Attribute) -> Callable[[Renderer], Sequence[Statement]]:
