@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -105,7 +106,7 @@ def names_of(names: LinenNames, state: Any) -> dict[str, tuple[str | None, ...]]
             continue
         notes = annotation(variable.get_metadata())
         for name, array in named_leaves(variable.get_value())[0].items():
-            one = logical_names(_names_of(notes, array.ndim))
+            one = logical_names(_names_of(notes, np.ndim(array)))
             if one is not None:
                 found[_joined(prefix, name)] = one
     return found
@@ -204,12 +205,12 @@ class _Reader:
         shardings, _ = named_leaves(wanted.get_value())
         found: Layouts = {}
         for name, array in arrays.items():
-            names = _names_of(notes, array.ndim)
+            names = _names_of(notes, np.ndim(array))
             # Axes of size 1 included; a PartitionSpec is resolved already.
             resolved = isinstance(names, PartitionSpec)
             spec = names if resolved else resolve_spec(names, (*notes.rules, *self._rules))
             found[_joined(prefix, name)] = ArrayLayout(
-                rank=array.ndim,
+                rank=np.ndim(array),
                 names=logical_names(names),
                 spec=layout_of(spec or ()),
                 sharding=layout_on(shardings[name]),
