@@ -24,6 +24,7 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
+    is_none,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.frames import Function
@@ -127,7 +128,8 @@ def check_mixed(interpreter: Interpreter, options: Iterable[Value], node: ast.Ca
     """Refuse a call of what is a class in one case and a function in another.
 
     NNX's classes get sizes and streams, which a function has to take as well; and what several
-    classes build has no one name of Linen's beside what the function returns.
+    classes build has no one name of Linen's beside what the function returns. Nor has what a class
+    builds beside a field that may hold another one.
     """
     called = [_target(one) for one in options]
     functions = [one for one in called if isinstance(one, Function)]
@@ -140,6 +142,9 @@ def check_mixed(interpreter: Interpreter, options: Iterable[Value], node: ast.Ca
     takes_all = all(one.node.args.kwarg is not None for one in functions)
     if functions and makers and (len(makers) > 1 or not takes_all):
         interpreter.refuse(node, f"{ast.unparse(node.func)} is a class or a function here")
+    unknown = [one for one in called if isinstance(one, Static | Unknown | Argument)]
+    if makers and not all(map(is_none, unknown)):
+        interpreter.refuse(node, f"{ast.unparse(node.func)} {_MAY_BUILD}")
 
 
 def _target(value: Value) -> Value:

@@ -97,19 +97,25 @@ class _Wanted:
 
 
 def _readers(method: ast.FunctionDef, name: str) -> frozenset[str]:
-    """The name, and those of local functions that read it, at any remove: they may run or not."""
+    """The name, and those of local functions that surely read it when they run, at any remove."""
     functions = [one for one in walk(method) if _named_function(one) and one is not method]
     found = {name}
     while True:
-        more = {
-            _named_function(one)
-            for one in functions
-            for node in each(one, ast.Name)
-            if node.id in found and isinstance(node.ctx, ast.Load)
-        }
+        wanted = _Wanted(frozenset(found))
+        more = {_named_function(one) for one in functions if _runs(one, wanted)}
         if more <= found:
             return frozenset(found)
         found |= more
+
+
+def _runs(function: ast.AST, wanted: _Wanted) -> bool:
+    """Whether each run of a local function reads the name."""
+    match function:
+        case ast.FunctionDef(body=body):
+            return _block(body, wanted) is True
+        case ast.Assign(value=ast.Lambda(body=body)):
+            return _reads(body, wanted)
+    return False
 
 
 def _named_function(node: ast.AST) -> str:
