@@ -132,11 +132,6 @@ class SizeArgument:
     argument of the submodule at that scope path. An ``optional`` size belongs to submodules that
     only some calls reach: its default is None, and callers that never reach them leave it out.
 
-    ``each`` names a size argument of submodules (``in_features`` of built-in layers): then the value
-    is a dict from the scope names of the direct submodules to that size of each. With ``submodule``
-    it is the dict that this submodule needs. With ``within`` it is the size of what stands at this
-    scope path below each.
-
     With a ``fact`` it is no size but says what Linen's initial call had for ``argument``, which
     decides what is built: ``given`` (not None) or ``truth`` (a true value). Its ``default`` is what
     holds in calls that leave ``argument`` out; None where they cannot.
@@ -148,8 +143,6 @@ class SizeArgument:
     axis: int | None = -1  # None: the whole shape, as a tuple
     submodule: str | None = None
     optional: bool = False
-    each: str | None = None
-    within: str | None = None
     fact: str | None = None
     default: bool | None = None
 

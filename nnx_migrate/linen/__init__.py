@@ -101,6 +101,7 @@ from nnx_migrate.linen.initializers import (
     zeros,
     zeros_init,
 )
+from nnx_migrate.linen.lazy_forms import lazy
 from nnx_migrate.linen.linear import (
     Conv,
     ConvLocal,
@@ -126,7 +127,6 @@ from nnx_migrate.linen.module import (
     init_with_output,
     intercept_methods,
     lazily,
-    lazy,
     merge_param,
     nowrap,
     override_named_call,

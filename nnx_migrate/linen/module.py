@@ -27,7 +27,7 @@ from nnx_migrate.linen.core.calls import sown
 from nnx_migrate.linen.core.context import CallInfo as _CallInfo
 from nnx_migrate.linen.core.context import InterceptorContext, ThreadLocalStack, tabulate_context
 from nnx_migrate.linen.core.context import context as _context
-from nnx_migrate.linen.core.explicit import as_lazy, explicit, lazily, lazy
+from nnx_migrate.linen.core.explicit import as_lazy, explicit, lazily
 from nnx_migrate.linen.core.functional import (
     apply,
     capture_call_intermediates,
@@ -121,7 +121,6 @@ __all__ = [
     "jnp",
     "kw_only_dataclasses",
     "lazily",
-    "lazy",
     "merge_param",
     "meta",
     "nowrap",

@@ -40,13 +40,16 @@ class ClassValue:
     calls: tuple[ast.Call, ...]
 
 
+Mention = tuple[ast.expr, str, ClassValue | None]  # the name, the class, what becomes of it
+
+
 @lru_cache(maxsize=1 << 12)  # every conversion of a class asks
-def class_values(project: Project, cls: ClassInfo) -> tuple[tuple[str, ClassValue | None], ...]:
+def class_values(project: Project, cls: ClassInfo) -> tuple[Mention, ...]:
     """The Linen classes that the methods of a class have as values; None where one goes elsewhere."""
     return tuple(_class_values(project, cls))
 
 
-def _class_values(project: Project, cls: ClassInfo) -> Iterator[tuple[str, ClassValue | None]]:
+def _class_values(project: Project, cls: ClassInfo) -> Iterator[Mention]:
     for method in cls.methods.values():
         scope = cls.scope.enter(method)
         called = {id(one.func) for one in each(method, ast.Call)}
@@ -54,7 +57,7 @@ def _class_values(project: Project, cls: ClassInfo) -> Iterator[tuple[str, Class
             if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
                 symbol = project.resolve(node, scope)
                 if symbol in project.linen:
-                    yield symbol, class_value(project, cls.module, scope, node)
+                    yield node, symbol, class_value(project, cls.module, scope, node)
 
 
 def class_value(

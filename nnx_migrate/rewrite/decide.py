@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.conversions import Conversions, Memory
 from nnx_migrate.rewrite.cut import Cut, cut, unreached
 from nnx_migrate.rewrite.factories import becomes_nnx, stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
-from nnx_migrate.rewrite.lazy_submodules import without_lazy_submodules
+from nnx_migrate.rewrite.lazy_submodules import left_to_first_calls, without_lazy_submodules
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.sizes import ClassSizes
@@ -85,15 +85,20 @@ def decide(
     pending -= _join_cuts(project, decisions, links, pending)
     released: dict[str, FactoryFunction] = {}
     lifted: frozenset[str] = frozenset()
+    late: frozenset[str] = frozenset()
     while True:
         lazy = project.linen.keys() - pending - kept - outside
         fixed = (one for one in functions if not becomes_nnx(one, sizes, pending))
         staying = {**released, **{one.symbol: one for one in fixed}}
-        own = without_lazy_submodules(sizes, lazy, staying.values(), lifted)
+        known = left_to_first_calls(sizes, late)
+        own = without_lazy_submodules(known, lazy, staying.values(), lifted)
         decisions.sizes, decisions.lazy_factories = own, staying
         context = replace(_context(own, pending, frozenset(lazy | staying.keys())), lifted=lifted)
         refused = _convert(Conversions(project, own, context, memory), pending, decisions, team)
         left = dict(unreached(project, own, pending - refused))
+        again_late = left.keys() - late
+        late |= again_late
+        left = {name: one for name, one in left.items() if name not in again_late}
         decisions.refused.update(left)
         refused |= left.keys()
         active = [one for one in functions if one.symbol not in staying]
@@ -109,7 +114,7 @@ def decide(
             del decisions.refused[name]
             refused -= {name}
         gone = refused | _join_cuts(project, decisions, links, pending - refused)
-        if not gone and not fresh and not holders:
+        if not (gone or fresh or holders or again_late):
             decisions.factories = tuple(active)
             return decisions
         pending -= gone

@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.conversions import Memory
 from nnx_migrate.rewrite.decide import Decisions, decide
 from nnx_migrate.rewrite.evidence import evidence_of, with_evidence
 from nnx_migrate.rewrite.extra_arguments import ExtraArguments
+from nnx_migrate.rewrite.lazy_submodules import left_to_first_calls
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -75,7 +76,7 @@ class Ground:
         found = analyse(project, own, self.evidence, *granted, memory=known)
         theirs = {*self._names} - {*own}
         every = self.team.together({name: found[name] for name in found.keys() - theirs})
-        return dict(sorted(every.items()))
+        return dict(sorted(left_to_first_calls(every, wanted.denied).items()))
 
     def decide(
         self, sizes: Mapping[str, ClassSizes], barred: Mapping[str, ClassRefusal]

@@ -10,6 +10,7 @@ from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.names import names_in_text
 
+_BY_VALUE = (SiteKind.LAYER, SiteKind.CLASS, SiteKind.FACTORY)
 _TAKING = (SiteKind.CLASS, SiteKind.FUNCTION)  # what is built by a call that takes sizes of its own
 
 
@@ -41,6 +42,33 @@ def without_lazy_submodules(
         found = {name: _passing_on(one, before, changed) for name, one in before.items()}
         changed = {name for name in found if found[name] is not before[name]}
     return found
+
+
+def left_to_first_calls(
+    sizes: Mapping[str, ClassSizes], names: Collection[str]
+) -> dict[str, ClassSizes]:
+    """The sizes, where first calls make what no constructor can be told to make in time.
+
+    Args:
+      names: classes whose builders cannot tell them what the initial call has, or never reach all of them.
+    """
+    return {name: _left(one) if name in names else one for name, one in sizes.items()}
+
+
+def _left(sizes: ClassSizes) -> ClassSizes:
+    late = {id(one.call) for one in sizes.untold} | {id(one.call) for one in sizes.elsewhere}
+    sites = {
+        key: replace(site, sizes={}, only_with=frozenset(), reached=None, is_lazy=True)
+        for key, site in sizes.sites.items()
+        if key in late and site.kind in _BY_VALUE and site.out_variable is None
+    }
+    if not sites:
+        return sizes
+    return replace(
+        _with_sites(sizes, sites),
+        untold=tuple(one for one in sizes.untold if id(one.call) not in sites),
+        elsewhere=tuple(one for one in sizes.elsewhere if id(one.call) not in sites),
+    )
 
 
 def _by_factories(sizes: ClassSizes, uses: Mapping[int, str]) -> ClassSizes:

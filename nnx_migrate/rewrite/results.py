@@ -88,7 +88,7 @@ def _origin(decisions: Decisions, name: str) -> str:
 def _findings(loaded: Loaded, attempt: Attempt) -> tuple[Finding, ...]:
     found: list[Finding] = []
     for name, refusal in attempt.decisions.refused.items():
-        module = _home(loaded.project.linen[name], refusal.node)
+        module = _home(loaded.project, loaded.project.linen[name], refusal.node)
         message = f"{refusal.reason}; {refusal.recipe}"
         outcome = class_outcome(attempt, name)
         found.append(_finding(module, refusal.node, refusal.rule, outcome, message))
@@ -100,19 +100,24 @@ def _findings(loaded: Loaded, attempt: Attempt) -> tuple[Finding, ...]:
     for name, made in attempt.decisions.converted.items():
         cls = loaded.project.linen[name]
         for node, message in (*made.review, *made.notes):
-            found.append(_finding(_home(cls, node), node, "review", Outcome.REWRITTEN, message))
+            found.append(
+                _finding(
+                    _home(loaded.project, cls, node), node, "review", Outcome.REWRITTEN, message
+                )
+            )
     for path, remarks in attempt.remarks.items():
         module = loaded.targets[path]
         found += [_finding(module, one.node, one.rule, one.outcome, one.message) for one in remarks]
     return tuple(sorted(set(found), key=lambda f: (f.path, f.line, f.column, f.rule, f.message)))
 
 
-def _home(cls: ClassInfo, node: ast.AST) -> Module:
-    """The module whose text holds a node of a class, which may stand in an inherited method."""
+def _home(project: Project, cls: ClassInfo, node: ast.AST) -> Module:
+    """The module whose text holds what a class runs: a method that it inherits, a function it calls."""
     for owner in cls.mro:
         if any(one is node for one in walk(owner.node)):
             return owner.module
-    return cls.module
+    modules = (cls.module, *project.modules.values())
+    return next(one for one in modules if any(node is inside for inside in one.nodes))
 
 
 def _finding(module: Module, node: ast.AST, rule: str, outcome: Outcome, message: str) -> Finding:

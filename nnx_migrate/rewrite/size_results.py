@@ -69,7 +69,7 @@ _ASKED = Origin(SizeSource.ARGUMENT)
 
 def _asked(own: ClassSizes) -> frozenset[str]:
     """Names in ``__init__`` that hold what an argument says, also at the start of a loop."""
-    found = {one.name for one in own.new_arguments if one.submodule is not None or one.each}
+    found = {one.name for one in own.new_arguments if one.submodule is not None}
     carried = [one for many in own.carried.values() for one in many]
     while True:
         more = {

@@ -142,6 +142,7 @@ def construct_through(
     if not modules or len(modules) != len(options):
         return Unknown("the function builds what is not known", made_by=ast.unparse(node.func))
     name, owner = names.pop() if len(names) == 1 else "", _owner(interpreter, frame)
+    interpreter.through_functions.add(id(node))
     layer = Submodule("", {}, node, owner, factory=True, options=modules, class_name=name)
     return _built(interpreter, layer)
 

@@ -88,6 +88,9 @@ class Interpreter(ABC):
     primary: bool = True
     initial_facts: set[int] = field(default_factory=set)  # ids of conditions on the initial call
     entered: set[int] = field(default_factory=set)  # calls that led into a function of the project
+    through_functions: set[int] = field(
+        default_factory=set
+    )  # constructor calls of what these return
     known_callees: dict[int, bool] = field(default_factory=dict)  # of calls that were followed
     item_calls: list[ast.AST] = field(default_factory=list)  # of what unknown lists hold
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls

@@ -14,6 +14,7 @@ from functools import lru_cache
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.source.bindings import bound_names, target_names
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 
 
@@ -71,6 +72,13 @@ class LoopNames:
         for name, spelled in self.spelled.items():
             if spelled == identifier:
                 yield self.loops[name]
+
+
+def loop_around(cls: ClassInfo, call: ast.Call) -> ast.AST | None:
+    """The innermost loop of a class's code that a constructor call stands in."""
+    modules = {id(one.module): one.module for one in cls.mro}
+    around = (above for one in modules.values() for above in one.parents.above(call))
+    return next((above for above in around if call in _inside(above)), None)
 
 
 def inside(loop: ast.AST) -> ast.AST:

@@ -49,6 +49,7 @@ from nnx_migrate.sizes.interpreter import Interpreter, out_variable
 from nnx_migrate.sizes.library.dispatch import call_library
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.lists import lose_handed
+from nnx_migrate.sizes.loop_names import loop_around
 from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
@@ -267,9 +268,12 @@ class Machine(Interpreter):
             result = join(None, result, other)
         joined = as_array(result)
         if joined is not None and joined.axis(-1) is None:
-            own = layer.owner is self.root
             variable = out_variable(layer)
-            return joined.with_last(ex.name(variable if own else f"{ex.FOREIGN}{variable}"))
+            if layer.owner is not self.root:
+                return joined.with_last(ex.name(f"{ex.FOREIGN}{variable}"))
+            loop = loop_around(self.root.info, layer.call)
+            name = variable if loop is None else self.loop_names.of(loop, variable)
+            return joined.with_last(ex.name(name))
         return result
 
     def call_instance(

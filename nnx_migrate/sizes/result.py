@@ -15,11 +15,6 @@ from enum import StrEnum
 from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.model import SizeArgument
 
-# In a size of a site: the scope name of the submodule that is being built. Whoever writes the
-# constructor call binds a local of this name first.
-SCOPE_NAME = "scope_name"
-# What constructors of lifted classes call the number of their layers.
-
 
 class SiteKind(StrEnum):
     """How the submodule that a call builds is chosen."""
@@ -64,6 +59,9 @@ class Site:
     rounds: str | None = None
     # Whether its attribute is read where it is not ``reached``: it is None there.
     is_absent: bool = False
+    # Whether what the call builds is made in its own first call: a size of it is one that no argument can
+    # name, as that of each round of a loop, or ``setup`` cannot tell whether Linen's init reaches it.
+    is_lazy: bool = False
     # How many layers it stacks, where no option of the lift says it.
 
     @property
@@ -90,12 +88,10 @@ class Origin:
 
 
 # What a person is to look at, since nothing in sight shows that Linen's init makes what is built.
-UNSEEN = "no call seen here reaches it, and it is built as well"
 ONE_OF_SEVERAL = "one of several submodules is taken here: what no call reaches is built as well"
-NO_ROUND = "a loop that calls it may have no round, and it is built as well"
 HANDED_ON = "it is handed to what may leave it without a call, and it is built as well"
 # That Linen's init makes it, too, is not proven: a class with such a note is lazy.
-UNPROVEN = (UNSEEN, ONE_OF_SEVERAL, NO_ROUND, HANDED_ON)
+UNPROVEN = (ONE_OF_SEVERAL, HANDED_ON)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Sizes by scope name, read off the calls of a Linen trace."""
+"""Sizes, read off the calls of a Linen trace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def entry(name: str, *sizes: SizeArgument) -> ClassMap:
     return ClassMap(name, name, size_arguments=sizes)
 
 
-def outer(*, in_features_of: Any = None, in_features_of_of: Any = None) -> None:
+def outer(*, part_features: int) -> None:
     """The constructor of a migrated class, as far as its arguments matter."""
 
 
@@ -42,47 +42,19 @@ CALLS = (
     call("Block_0/Dense_1", DENSE, inputs=(2, 9)),
     call("Block_1", BLOCK, x=(2, 3)),
 )
-OF_EACH = SizeArgument("in_features_of", each="in_features")
 
 
-def found(*sizes: SizeArgument, block: ClassMap) -> dict[str, Any]:
-    maps = {OUTER: entry(OUTER, *sizes), BLOCK: block}
-    sizes_found, missing = sizes_for(outer, (), maps[OUTER], CALLS, (), OUTER, maps)
-    assert missing == ()
-    return {key: value for key, value in sizes_found.items() if value}
-
-
-def test_built_in_layers_and_classes_that_take_the_size_are_in_the_dict() -> None:
-    block = entry(BLOCK, SizeArgument("in_features", argument="x"))
-    assert found(OF_EACH, block=block)["in_features_of"] == {
-        "Dense_0": 5,
-        "Block_0": 7,
-        "Block_1": 3,
-    }
-
-
-def test_a_class_that_takes_no_such_size_is_left_out() -> None:
-    assert found(OF_EACH, block=entry(BLOCK))["in_features_of"] == {"Dense_0": 5}
-
-
-def test_a_dict_of_dicts_holds_what_each_submodule_needs() -> None:
-    sizes = found(
-        SizeArgument("in_features_of_of", each="in_features_of"), block=entry(BLOCK, OF_EACH)
-    )
-    assert sizes["in_features_of_of"] == {"Block_0": {"Dense_0": 7, "Dense_1": 9}, "Block_1": {}}
-
-
-def test_the_dict_of_one_submodule_holds_its_submodules() -> None:
-    size = SizeArgument("in_features_of", submodule="Block_0", each="in_features")
-    assert found(size, block=entry(BLOCK))["in_features_of"] == {"Dense_0": 7, "Dense_1": 9}
-
-
-@pytest.mark.parametrize(("within", "sizes"), [("Dense_1", {"Block_0": 9}), ("Dense_2", {})])
-def test_a_size_within_each_submodule_is_listed_under_the_submodule(
-    within: str, sizes: dict[str, int]
+@pytest.mark.parametrize(
+    ("submodule", "size"),
+    [("Dense_0", 5), ("Block_1", 3), ("Block_0/Dense_1", 9), ("Block_1/Dense_1", None)],
+)
+def test_the_size_of_a_submodule_is_that_of_the_call_at_its_path(
+    submodule: str, size: int | None
 ) -> None:
-    size = SizeArgument("in_features_of", each="in_features", within=within)
-    assert found(size, block=entry(BLOCK)) == ({"in_features_of": sizes} if sizes else {})
+    asked = SizeArgument("part_features", submodule=submodule)
+    found, missing = sizes_for(outer, (), entry(OUTER, asked), CALLS, (), OUTER)
+    assert found.get("part_features") == size
+    assert missing == (("part_features",) if size is None else ())
 
 
 def test_a_class_that_its_package_presents_as_its_own_is_found() -> None:
@@ -194,5 +166,5 @@ def test_the_size_of_a_cell_is_not_that_of_its_carry_however_it_is_called() -> N
 
     calls = record_calls(Model(), (jnp.ones((2, 3, 9)),), {})
     size = SizeArgument("cell_in_features", submodule="SimpleCell_0")
-    found = sizes_for(migrated, (), entry(OUTER, size), calls, (), OUTER, {})
+    found = sizes_for(migrated, (), entry(OUTER, size), calls, (), OUTER)
     assert found == ({"cell_in_features": 9}, ())

@@ -59,8 +59,11 @@ def test_what_chance_may_reach_is_built_and_a_person_is_told(body: str) -> None:
 
 
 @pytest.mark.parametrize("body", OPEN.values(), ids=OPEN)
-def test_what_arguments_decide_keeps_the_class_lazy(body: str) -> None:
-    assert said(auto({"m.py": source(body)})) == {"m.Net": "lazy"}
+def test_what_arguments_decide_is_left_to_its_first_call(body: str) -> None:
+    assert printed_alike(source(body)) == {"m.Net": "explicit"}
+    assert not any(
+        "a random number decides" in one.message for one in auto({"m.py": source(body)}).findings
+    )
 
 
 def test_a_program_with_such_layers_prints_the_same() -> None:

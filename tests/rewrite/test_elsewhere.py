@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.rewrite.projects import LINEN
-from tests.rewrite.running import module_of
+from tests.rewrite.running import module_of, printed_alike
 from tests.rewrite.test_forms import auto, code, reason, said
 
 DECODER = """\
@@ -74,32 +74,56 @@ def test_what_every_builder_calls_is_built(body: str) -> None:
     )
 
 
+LEFT = "self.head = nn.Dense(10)"
+MAIN = """
+
+def main():
+    import jax
+    import jax.numpy as jnp
+
+    x = jnp.ones((2, 3))
+    for net in (Model(), Model(tied=False), Decoder()):
+        made = net.init(jax.random.key(0), x)
+        print([(jax.tree_util.keystr(path), leaf.sum()) for path, leaf in jax.tree.leaves_with_path(made)])
+        print(net.apply(made, x))
+    made = Decoder().init(jax.random.key(0), x, method="logits")
+    print(jax.tree.map(jnp.shape, made), Decoder().apply(made, x, method="logits"))
+"""
+
+
 @pytest.mark.parametrize("body", NOT_REACHED.values(), ids=NOT_REACHED)
-def test_what_a_builder_may_never_call_makes_the_class_lazy(body: str) -> None:
-    result = auto({"m.py": program(body)})
-    assert said(result)["m.Decoder"] == "lazy"
-    assert "__call__ never reaches it" in reason(result, "m.Decoder")
+def test_what_a_builder_may_never_call_is_left_to_its_first_call(body: str) -> None:
+    text = program(body)
+    result = auto({"m.py": text})
+    assert said(result)["m.Decoder"] == "explicit"
+    assert LEFT in code(result)
+    printed_alike(text + MAIN)
 
 
 @pytest.mark.parametrize("outside", OUTSIDE.values(), ids=OUTSIDE)
-def test_what_others_build_without_calling_it_makes_the_class_lazy(outside: str) -> None:
+def test_so_is_what_others_build_without_calling_it(outside: str) -> None:
     result = auto({"m.py": program(REACHED["always"]) + outside})
-    assert said(result)["m.Decoder"] == "lazy"
+    assert said(result)["m.Decoder"] == "explicit"
+    assert LEFT in code(result)
 
 
-def test_a_class_that_nothing_builds_is_lazy() -> None:
-    assert said(auto({"m.py": LINEN + DECODER}))["m.Decoder"] == "lazy"
+def test_so_is_that_of_a_class_that_nothing_builds() -> None:
+    result = auto({"m.py": LINEN + DECODER})
+    assert said(result)["m.Decoder"] == "explicit"
+    assert LEFT in code(result)
 
 
 def test_a_lifted_class_is_not_the_class_that_is_built() -> None:
     result = auto({"m.py": program(REACHED["always"], "nn.remat(Decoder)()")})
-    assert said(result)["m.Decoder"] == "lazy"
+    assert said(result)["m.Decoder"] == "explicit"
+    assert LEFT in code(result)
 
 
 def test_a_method_that_reaches_it_by_a_condition_is_no_proof() -> None:
     decoder = DECODER.replace("        return self.head(x)\n", "        return self.some(x)\n")
     result = auto({"m.py": program(REACHED["always"], decoder=decoder)})
-    assert said(result)["m.Decoder"] == "lazy"
+    assert said(result)["m.Decoder"] == "explicit"
+    assert LEFT in code(result)
 
 
 def test_the_parameters_are_those_that_linen_made() -> None:

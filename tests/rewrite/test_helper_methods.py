@@ -243,7 +243,7 @@ def test_helpers_that_are_more_than_that_keep_the_class_linen(text: str) -> None
             id="in a lambda",
         ),
         pytest.param(
-            ("return self.block(*x)",), "in_features of this submodule", id="unpacked arguments"
+            ("return self.block(*x)",), "it is built in the helper method", id="unpacked arguments"
         ),
     ],
 )

@@ -182,7 +182,8 @@ def main():
 
 def test_a_flag_that_may_stand_behind_stars_is_not_the_default() -> None:
     forms = printed_alike(HEAD + STARRED)
-    assert [name for name, form in forms.items() if form == "explicit"] == ["m.Inner", "m.Known"]
+    explicit = [name for name, form in forms.items() if form == "explicit"]
+    assert explicit == ["m.Inner", "m.Helped", "m.Known"]
 
 
 SEVERAL_CALLS = """

@@ -52,9 +52,9 @@ def form(body: str, inputs: str) -> str:
     [(SUM, PAIR), (CHAIN, "jnp.ones((2, 3)), 0")],
     ids=["two inputs", "one behind the other"],
 )
-def test_layers_of_two_widths_are_lazy(layers: str, out: str, inputs: str) -> None:
+def test_layers_of_two_widths_take_them_in_the_call(layers: str, out: str, inputs: str) -> None:
     body = UNPACKED.format(targets="self.q, self.k", layers=layers, inputs="q, k", out=out)
-    assert form(body, inputs) == "lazy"
+    assert form(body, inputs) == "explicit"
 
 
 @pytest.mark.parametrize("layers", [GENERATOR, LIST], ids=["generator", "list"])

@@ -55,11 +55,6 @@ EXPLICIT = {
 }
 LAZY = {
     "rngs": compact("rngs = 5\nreturn nn.Dense(rngs)(x)\n"),
-    "scope_name": compact(
-        "scope_name = 3\nlayers = [self.conv(w) for w in (4, 5)]\nfor layer in layers:\n    x = layer(x)\n"
-        "return nn.Dense(scope_name)(x)\n",
-        "    conv: Any = nn.Dense\n",
-    ),
     "out_features_of_conv": compact(
         "out_features_of_conv = 6\nx = self.conv(4)(x)\nreturn nn.Dense(out_features_of_conv)(x)\n",
         "    conv: Any = nn.Dense\n",

@@ -94,10 +94,10 @@ def test_what_decides_whether_it_is_called_decides_whether_it_is_built(
 
 
 @pytest.mark.parametrize("body", UNKNOWN.values(), ids=UNKNOWN)
-def test_what_nobody_can_tell_the_constructor_makes_the_class_lazy(body: str) -> None:
+def test_what_nobody_can_tell_the_constructor_is_left_to_its_first_call(body: str) -> None:
     result = auto({"m.py": head(body)})
-    assert said(result)["m.Head"] == "lazy"
-    assert "whether the initial call reaches it" in reason(result, "m.Head")
+    assert said(result)["m.Head"] == "explicit"
+    assert "self.late = nn.Dense(3)" in code(result)
 
 
 def test_what_both_branches_call_is_built_always() -> None:
@@ -163,13 +163,14 @@ def test_a_caller_that_cannot_tell_is_lazy() -> None:
     assert "[lazy(Head)()]" in code(result)
 
 
-def test_a_class_that_is_called_by_default_and_otherwise_is_lazy() -> None:
+def test_what_is_called_by_default_and_otherwise_is_left_to_its_first_call() -> None:
     body = "c = None\nfor part in self.parts:\n    x = part(x, c)\n    c = x\nreturn self.table(x)"
     lines = "".join(f"        {line}\n" for line in body.splitlines())
     parts = "[Head() for _ in range(self.count)]"
     text = CALLER.format(body=lines.rstrip(), parts=parts)
     result = auto({"m.py": head(KNOWN["another parameter is not given"][0]) + text})
-    assert said(result) == {"m.Inner": "explicit", "m.Head": "lazy", "m.Caller": "explicit"}
+    assert said(result) == dict.fromkeys(("m.Inner", "m.Head", "m.Caller"), "explicit")
+    assert "self.late = nn.Dense(3)" in code(result)
 
 
 def test_what_the_tests_around_it_ask_is_not_asked_again() -> None:

@@ -90,7 +90,7 @@ class Model(nn.Module):
         (X, SCALE, True),
         TRAINING,
     ),
-    "over layers, by a name of the module, another axis": (
+    "over layers, by a name of the module, another axis, lazily in a loop": (
         f"""\
 Layers = nn.scan(Block, {STACKED.replace('"params": 0', '"params": 1')}, length=3)
 
@@ -103,7 +103,7 @@ class Model(nn.Module):
         return x, means
 """,
         "Model()",
-        {"in_features_of": {"stage_0": 6, "stage_1": 6}},
+        {},
         (X, SCALE),
         {},
     ),

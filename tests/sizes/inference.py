@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 
 from nnx_migrate.sizes import ClassSizes, analyse
+from nnx_migrate.sizes.result import Site
 from nnx_migrate.source.project import Project, parse
 
 PRELUDE = """\
@@ -47,21 +48,29 @@ def compact(body: str, fields: str = "", arguments: str = "x", before: str = "")
     return "\n".join(lines) + "\n"
 
 
+# The size of a submodule that takes its sizes in its own first call: no argument can name it.
+LAZY = "lazy"
+
+
 def sites(result: ClassSizes) -> dict[str, dict[str, str]]:
-    """Sizes by the text of the constructor call."""
-    return {ast.unparse(site.call): dict(site.sizes) for site in result.sites.values()}
+    """Sizes by the text of the constructor call: ``{"in_features": LAZY}`` where its first call tells them."""
+    return {ast.unparse(site.call): _sizes(site) for site in result.sites.values()}
 
 
 def in_features(result: ClassSizes) -> list[str | None]:
-    """``in_features`` of every submodule in the order of their constructor calls."""
+    """``in_features`` of every submodule in the order of their constructor calls, or `LAZY`."""
     ordered = sorted(
         result.sites.values(), key=lambda one: (one.call.end_lineno, one.call.end_col_offset)
     )
-    return [site.sizes.get("in_features") for site in ordered]
+    return [_sizes(site).get("in_features") for site in ordered]
 
 
-# The size of a submodule that is looked up by its scope name: nobody knows it.
-BY_NAME = "in_features_of[scope_name]"
+def _sizes(site: Site) -> dict[str, str]:
+    """The sizes of a submodule; a lazy one must have none, whatever they would be called."""
+    if site.is_lazy:
+        assert not site.sizes
+        return {"in_features": LAZY}
+    return dict(site.sizes)
 
 
 def arguments(result: ClassSizes) -> list[str]:

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tests.sizes.inference import BY_NAME, arguments, in_features, problems, sites, sizes_of
+from tests.sizes.inference import LAZY, arguments, in_features, problems, sites, sizes_of
 
 
 def model(*lines: str, fields: str = "flag: bool", arguments: str = "x, y") -> str:
@@ -83,7 +83,7 @@ def test_the_size_is_what_every_call_of_an_instance_has(source: str, expected: s
     assert in_features(result) == [expected]
 
 
-def test_a_layer_that_rounds_of_a_loop_use_otherwise_is_asked_for() -> None:
+def test_a_layer_that_rounds_of_a_loop_use_otherwise_is_lazy() -> None:
     source = (
         "class Model(nn.Module):\n    n: int\n"
         "    def setup(self):\n        self.layers = [nn.Dense(3) for _ in range(self.n)]\n"
@@ -92,7 +92,7 @@ def test_a_layer_that_rounds_of_a_loop_use_otherwise_is_asked_for() -> None:
         "            x = layer(x) if i == 0 else layer(y)\n"
         "        return x\n"
     )
-    assert in_features(sizes_of(source)) == [BY_NAME]
+    assert in_features(sizes_of(source)) == [LAZY]
 
 
 INNER = (

@@ -6,7 +6,7 @@ import pytest
 
 from nnx_migrate.rewrite.classes.writing.construct import relaxed
 from nnx_migrate.sizes import ClassSizes
-from tests.sizes.inference import BY_NAME, in_features, sizes_of
+from tests.sizes.inference import LAZY, in_features, sizes_of
 
 MLP = """
 class MLP(nn.Module):
@@ -40,12 +40,10 @@ def test_the_argument_names_the_first_submodule_of_a_counted_name() -> None:
     assert arguments(found) == [("hidden_0_in_features", "hidden_0")]
 
 
-def test_without_the_name_of_the_first_submodule_every_size_is_asked_by_name() -> None:
+def test_without_the_name_of_the_first_submodule_every_one_is_lazy() -> None:
     found = sizes_of(MLP.format(name=", name=f'hidden_{size}'"), "MLP")
-    assert [(one.name, one.each) for one in found.new_arguments] == [
-        ("in_features_of", "in_features")
-    ]
-    assert in_features(found) == [BY_NAME]
+    assert in_features(found) == [LAZY]
+    assert not found.new_arguments
 
 
 def test_after_a_loop_of_another_class_that_may_have_no_round_the_size_is_asked() -> None:
@@ -56,7 +54,7 @@ def test_after_a_loop_of_another_class_that_may_have_no_round_the_size_is_asked(
 
 
 @pytest.mark.parametrize("built", ["nn.Dense(size)(x)", "nn.Dense(size)(x) + 1"])
-def test_a_loop_that_makes_its_array_unknown_asks_sizes_by_name(built: str) -> None:
+def test_submodules_in_a_loop_that_makes_its_array_unknown_are_lazy(built: str) -> None:
     source = f"""
 class Model(nn.Module):
     sizes: tuple
@@ -66,7 +64,7 @@ class Model(nn.Module):
             x = mystery({built})
         return x
 """
-    assert in_features(sizes_of(source)) == [BY_NAME]
+    assert in_features(sizes_of(source)) == [LAZY]
 
 
 def test_an_array_that_becomes_unknown_and_gives_no_size_is_no_matter() -> None:

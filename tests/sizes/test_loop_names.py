@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import BY_NAME, compact, in_features, sizes_of
+from tests.sizes.inference import LAZY, compact, in_features, sizes_of
 
 LISTS = """
 class Model(nn.Module):
@@ -41,27 +41,27 @@ def test_lists_made_from_one_field_and_zipped_go_through_the_same_items() -> Non
 
 def test_lists_made_from_two_fields_do_not() -> None:
     found = _lists(ZIPPED.format(part=""), second="self.q")
-    assert found == [BY_NAME, BY_NAME, "last_in_features"]
+    assert found == [LAZY, LAZY, "last_in_features"]
 
 
 def test_lists_met_in_another_order_do_not() -> None:
-    assert _lists(ZIPPED.format(part="[::-1]")) == [BY_NAME, BY_NAME, "last_in_features"]
+    assert _lists(ZIPPED.format(part="[::-1]")) == [LAZY, LAZY, "last_in_features"]
 
 
 def test_a_list_run_over_in_the_loop_over_another_does_not() -> None:
-    assert _lists(NESTED)[1] == BY_NAME
+    assert _lists(NESTED)[1] == LAZY
 
 
 def test_counters_from_0_are_one_where_an_index_says_so() -> None:
     loop = "for i, one in enumerate(self.first):\n            x = self.second[i](one(x))"
     numbers = "range(self.p)"
     assert _lists(loop.replace("i,", "w,").replace("[i]", "[w]"), numbers, numbers)[1] == "w"
-    assert _lists(loop, numbers, "range(1, self.p)")[1] == BY_NAME
+    assert _lists(loop, numbers, "range(1, self.p)")[1] == LAZY
 
 
 @pytest.mark.parametrize(
     ("rebound", "expected"),
-    [("", "w"), ("w = 3", BY_NAME), ("for w in self.q: pass", BY_NAME)],
+    [("", "w"), ("w = 3", LAZY), ("for w in self.q: pass", LAZY)],
 )
 def test_a_variable_that_the_body_binds_again_is_not_its_loops(rebound: str, expected: str) -> None:
     body = f"""
@@ -148,8 +148,7 @@ return nn.Dense(3)(y)
 def test_what_is_not_bound_by_the_last_round_has_no_known_size(body: str) -> None:
     before = "def both(x, y):\n    return jnp.concatenate([x, y], -1)\n"
     assert (
-        in_features(sizes_of(compact(LOOP.format(body=body), "p: Any", before=before)))[1]
-        == BY_NAME
+        in_features(sizes_of(compact(LOOP.format(body=body), "p: Any", before=before)))[1] == LAZY
     )
 
 
@@ -170,4 +169,4 @@ def test_what_the_last_round_binds_has_its_size(body: str, expected: str) -> Non
 
 def test_sizes_that_two_locals_hand_on_to_each_other_are_not_carried() -> None:
     body = "y = x\nfor w in self.p:\n    y = x\n    x = nn.Dense(w)(x)\nreturn nn.Dense(3)(y)"
-    assert in_features(sizes_of(compact(body, "p: Any"))) == ["x_features", BY_NAME]
+    assert in_features(sizes_of(compact(body, "p: Any"))) == ["x_features", LAZY]

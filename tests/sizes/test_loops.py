@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.sizes.inference import (
-    BY_NAME,
+    LAZY,
+    arguments,
     carried,
     compact,
     dims,
@@ -74,19 +75,17 @@ def test_a_list_of_setup_carries_through_the_loop_that_calls_it() -> None:
     assert sites(result)["nn.Dense(2)"] == {"in_features": "x_features"}
 
 
-def test_a_size_that_a_loop_makes_unknown_is_asked_by_name() -> None:
+def test_a_submodule_whose_size_a_loop_makes_unknown_is_lazy() -> None:
     body = "for i in range(self.n):\n    x = self.fn(x, 1)\n    x = nn.Dense(3)(x)\nreturn x"
     result = sizes_of(compact(body, "fn: Callable;n: int = 2"))
-    assert in_features(result) == [BY_NAME]
-    assert [(one.name, one.each, one.axis) for one in result.new_arguments] == [
-        ("in_features_of", "in_features", -1)
-    ]
+    assert in_features(result) == [LAZY]
+    assert arguments(result) == []
 
 
 def test_a_generator_is_not_followed() -> None:
     text = compact("for y in self.parts(x):\n    x = nn.Dense(3)(y)\nreturn x")
     text += "\n    def parts(self, x):\n        yield x\n"
-    assert in_features(sizes_of(text)) == [BY_NAME]
+    assert in_features(sizes_of(text)) == [LAZY]
 
 
 def test_a_submodule_built_in_a_while_loop_is_a_problem() -> None:
@@ -168,7 +167,7 @@ for w in self.widths:
 return nn.Dense(3)(x)
 """
     result = sizes_of(compact(body, "widths: Any = (2, 4);n: int = 1"))
-    assert in_features(result) == [BY_NAME, BY_NAME]
+    assert in_features(result) == [LAZY, LAZY]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import sizes_of
+from tests.sizes.inference import LAZY, in_features, sizes_of
 
 CLASSES = """
 class Cell(nn.Module):
@@ -34,14 +34,11 @@ class Model(nn.Module):
 """
 
 
-UNKNOWN = "in_features of this submodule is needed where its path below an attribute is not known"
-
-
-def arguments(value: str) -> dict[str, tuple[str | None, str | None, str | None]]:
-    """By name: the submodule it is a size of, or the size of each submodule and within what."""
+def paths_of(value: str) -> dict[str, str | None]:
+    """By name of an argument: the submodule it is a size of."""
     result = sizes_of(CLASSES.format(value=value))
     assert not result.problems
-    return {one.name: (one.submodule, one.each, one.within) for one in result.new_arguments}
+    return {one.name: one.submodule for one in result.new_arguments}
 
 
 @pytest.mark.parametrize(
@@ -61,8 +58,7 @@ def arguments(value: str) -> dict[str, tuple[str | None, str | None, str | None]
 )
 def test_a_submodule_inside_an_attribute_has_linens_path(value: str, paths: list[str]) -> None:
     names = [f"{one.replace('/', '_')}_in_features" for one in paths]
-    expected = {name: (path, None, None) for name, path in zip(names, paths, strict=True)}
-    assert arguments(value) == expected
+    assert paths_of(value) == dict(zip(names, paths, strict=True))
 
 
 def test_an_item_of_a_dict_is_found_under_its_key() -> None:
@@ -72,19 +68,18 @@ def test_an_item_of_a_dict_is_found_under_its_key() -> None:
     assert (found.name, found.submodule) == ("layers_a_cell_in_features", "layers_a/cell")
 
 
-def test_inside_the_rounds_of_a_loop_the_path_below_each_element_is_kept() -> None:
-    found = arguments("[Layer(Cell(w)) for w in range(self.n)]")
-    assert found == {"cell_in_features_of": (None, "in_features", "cell")}
-
-
 @pytest.mark.parametrize(
     "value",
     [
+        "[Layer(Cell(w)) for w in range(self.n)]",
         "[Layer(wrap(Cell(4)))]",
         "[Layer(wrap(Cell(w))) for w in range(self.n)]",
         "[[Layer(Cell(w))] for w in range(self.n)]",
         "[Layer(*[Cell(4)])]",
     ],
 )
-def test_a_submodule_whose_path_is_not_known_is_a_problem(value: str) -> None:
-    assert UNKNOWN in [text for _, text in sizes_of(CLASSES.format(value=value)).problems]
+def test_a_submodule_in_a_loop_or_whose_path_is_not_known_is_lazy(value: str) -> None:
+    found = sizes_of(CLASSES.format(value=value))
+    assert in_features(found)[0] == LAZY
+    assert not found.problems
+    assert not found.new_arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrite.running import printed_alike
+from tests.rewrite.running import in_auto, printed_alike
 
 PROGRAM = """\
 import jax
@@ -67,8 +67,19 @@ def test_rounds_that_meet_each_item_build_the_list(body: str) -> None:
         "for i in range(n):\n            if i < n - 2:\n                x = self.parts[i](x)",
         "for i in range(n - 1):\n            if i < n - 2:\n                x = self.parts[i](x)",
         "for i in range(n - 2):\n            x = self.parts[i](x)",
-        "for i in range(n):\n            if i < n - 1:\n                x = self.parts[0](x)",
         "for i in range(n):\n            if i < n - 1:\n                break",
+    ],
+)
+def test_items_that_rounds_may_not_meet_are_made_by_their_calls(body: str) -> None:
+    assert form(body) == "explicit"
+    text = in_auto(PROGRAM.format(test="i < n - 1", body=body))
+    assert "parts.append(lazy(Part)())" in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in range(n):\n            if i < n - 1:\n                x = self.parts[0](x)",
         "for part, size in zip(self.parts, self.sizes):\n            x = part(x) * size",
         "x = self.parts[0](x) if n > 1 else x",
     ],

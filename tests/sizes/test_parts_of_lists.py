@@ -6,7 +6,7 @@ import pytest
 
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.result import ONE_OF_SEVERAL
-from tests.sizes.inference import sizes_of
+from tests.sizes.inference import LAZY, in_features, sizes_of
 
 MODEL = """
 class Model(nn.Module):
@@ -126,8 +126,9 @@ def test_sizes_are_not_carried_through_a_list_in_another_order(body: str) -> Non
         "n: int = 4", "n: int\n    widths: tuple\n    order: tuple"
     )
     found = sizes_of(source)
-    assert [one.name for one in found.new_arguments] == ["in_features_of"]
+    assert in_features(found) == [LAZY]
     assert not found.carried
+    assert not found.new_arguments
 
 
 @pytest.mark.parametrize(
@@ -148,16 +149,18 @@ def test_sizes_are_carried_through_a_list_in_its_order(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "argument"),
+    ("index", "size", "asked"),
     [
-        ("i // 2", "in_features"),
-        ("int(i / (self.n / 2))", "in_features"),
-        ("(i + 1) // 2", "in_features_of"),
-        ("1 - i", "in_features_of"),
+        ("i // 2", "x_features", ["in_features"]),
+        ("int(i / (self.n / 2))", "x_features", ["in_features"]),
+        ("(i + 1) // 2", LAZY, []),
+        ("1 - i", LAZY, []),
     ],
 )
 def test_only_the_first_item_is_given_the_input_where_the_first_round_meets_it(
-    index: str, argument: str
+    index: str, size: str, asked: list[str]
 ) -> None:
     body = f"for i in range(self.n):\n            x = self.ls[{index}](x)"
-    assert [one.name for one in analysis(body).new_arguments] == [argument]
+    found = analysis(body)
+    assert in_features(found) == [size]
+    assert [one.name for one in found.new_arguments] == asked

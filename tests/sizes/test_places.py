@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import compact, sizes_of
+from tests.sizes.inference import LAZY, compact, in_features, sizes_of
 
 
 @pytest.mark.parametrize(
@@ -31,5 +31,5 @@ def test_a_place_has_the_name_that_linen_gives_or_counts(body: str, places: list
 def test_what_stands_after_a_condition_has_no_certain_place() -> None:
     body = "if self.a:\n    nn.Dense(2)(x)\nnn.Dense(3)(g(x))"
     found = sizes_of(compact(body, fields="a: bool = True", before="from other import g"))
-    assert not [one.submodule for one in found.new_arguments if one.submodule]
-    assert [one.name for one in found.new_arguments if one.each] == ["in_features_of"]
+    assert [one.name for one in found.new_arguments] == ["in_features"]
+    assert in_features(found) == ["in_features", LAZY]

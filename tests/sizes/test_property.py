@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.model import ClassMap
+from nnx_migrate.linen import build
+from nnx_migrate.model import ClassMap, Form
 from nnx_migrate.parity.instantiation.calls import record_calls
 from nnx_migrate.parity.instantiation.sizing import sizes_for
 from nnx_migrate.sizes import analyse
 from nnx_migrate.source.project import Project, parse
-from tests.rewrite.projects import explicit_source
+from tests.rewrite.projects import rewrite_in_form, texts
 
 HEADER = "from typing import Any\n\nimport flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
 WIDTHS = st.integers(1, 6)
@@ -125,9 +126,20 @@ def sizes_of(text: str, migrated: Any, x: jax.ShapeDtypeStruct) -> dict[str, Any
     }
     name = "generated.Model"
     calls = record_calls(run(text)["Model"](), (np.ones(x.shape, x.dtype),), {})
-    sizes, missing = sizes_for(migrated, ("flag", "widths"), maps[name], calls, (), name, maps)
+    sizes, missing = sizes_for(migrated, ("flag", "widths"), maps[name], calls, (), name)
     assert missing == ()
     return sizes
+
+
+def first_call(migrated: Any, sizes: dict[str, Any], x: jax.ShapeDtypeStruct) -> tuple[Any, Any]:
+    """The shapes of parameters, those of lazy submodules too, and of the output."""
+
+    def call(x: jax.Array) -> tuple[Any, Any]:
+        model = build(migrated(**sizes, rngs=nnx.Rngs(0)), x, rngs=jax.random.key(0))
+        return nnm.variables_of(model).get("params", {}), model(x)
+
+    params, output = jax.eval_shape(call, x)
+    return shapes(params), output
 
 
 @settings(
@@ -143,13 +155,14 @@ def test_migrated_networks_have_the_parameters_linen_makes(
 ) -> None:
     x = jax.ShapeDtypeStruct(shape, "float32")
     output, params = traced(text, x)
-    result = explicit_source(text)
-    if {one.outcome.value for one in result.classes} != {"rewritten"}:
-        assert all(one.reason for one in result.classes if one.outcome.value == "refused")
+    files = {"generated.py": text}
+    result = rewrite_in_form(files, "auto")
+    left = [one for one in result.classes if one.form is not Form.EXPLICIT]
+    if left:
+        assert all(one.reason for one in left)
         return
-    migrated = run(result.code)["Model"]
+    migrated = run(texts(result, files)["generated.py"])["Model"]
     sizes = sizes_of(text, migrated, x)
-    model = nnx.eval_shape(lambda: migrated(**sizes, rngs=nnx.Rngs(0)))
-    found = nnm.variables_of(model).get("params", {})
-    assert shapes(found) == params
-    assert nnx.eval_shape(lambda m, a: m(a), model, x).shape == output.shape
+    found, given_back = first_call(migrated, sizes, x)
+    assert found == params
+    assert given_back.shape == output.shape

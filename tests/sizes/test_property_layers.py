@@ -10,16 +10,16 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from flax import linen, nnx, traverse_util
+from flax import linen
 from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 
-from nnx_migrate import nn as nnm
-from nnx_migrate.model import RewriteResult
+from nnx_migrate.model import Form, RewriteResult
 from nnx_migrate.parity.instantiation.calls import record_calls
 from nnx_migrate.parity.instantiation.sizing import sizes_for
-from tests.rewrite.projects import rewrite
+from tests.rewrite.projects import rewrite_in_form, texts
 from tests.sizes.networks import PARTS, networks, setups
+from tests.sizes.test_property import first_call, shapes
 
 FIELDS = ("flag", "widths", "config", "layer")
 FILES = ("parts.py", "model.py")
@@ -38,11 +38,6 @@ def modules_of(monkeypatch: pytest.MonkeyPatch, parts: str, model: str) -> types
     return found
 
 
-def shapes(tree: Any) -> dict[str, tuple[int, ...]]:
-    flat = traverse_util.flatten_dict(tree, sep="/")
-    return {path: leaf.shape for path, leaf in flat.items()}
-
-
 def traced(module: linen.Module, x: jax.ShapeDtypeStruct) -> tuple[Any, dict[str, Any]] | None:
     """The output and the parameters; None when the network does not take such an input."""
     try:
@@ -59,7 +54,7 @@ def sizes_of(
     maps = {one.linen: one for one in result.migration_map.classes}
     calls = record_calls(module, (np.ones(x.shape, x.dtype),), {})
     name = "model.Model"
-    sizes, missing = sizes_for(migrated, FIELDS, maps[name], calls, (), name, maps)
+    sizes, missing = sizes_for(migrated, FIELDS, maps[name], calls, (), name)
     assert missing == ()
     return sizes
 
@@ -102,16 +97,16 @@ def compare(text: str, x: jax.ShapeDtypeStruct) -> None:
         assume(found is not None)
         assert found is not None
         output, params = found
-        result = rewrite({"parts.py": PARTS, "model.py": text})
-        left = {one.name: one for one in result.classes if one.outcome.value != "rewritten"}
-        event("rewritten" if not left else "refused" if "model.Model" in left else "bridged")
-        if left:  # what is bridged has no parameters before the first call
+        files = {"parts.py": PARTS, "model.py": text}
+        result = rewrite_in_form(files, "auto")
+        left = {one.name: one for one in result.classes if one.form is not Form.EXPLICIT}
+        event("explicit" if not left else "lazy" if "model.Model" in left else "parts are lazy")
+        if left:
             assert all(one.reason for one in left.values())
             return
-        texts = {file.path: file.code for file in result.files}
-        migrated = modules_of(patch, texts["parts.py"] or PARTS, texts["model.py"] or text).Model
+        made = texts(result, files)
+        migrated = modules_of(patch, made["parts.py"], made["model.py"]).Model
         sizes = sizes_of(result, module, migrated, x)
-        model = nnx.eval_shape(lambda: migrated(**sizes, rngs=nnx.Rngs(0)))
-        state = nnm.variables_of(model).get("params", {})
-        assert shapes(state) == params
-        assert nnx.eval_shape(lambda m, a: m(a), model, x).shape == output.shape
+        made_params, given_back = first_call(migrated, sizes, x)
+        assert made_params == params
+        assert given_back.shape == output.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import BY_NAME, carried, compact, in_features, sites, sizes_of
+from tests.sizes.inference import LAZY, carried, compact, in_features, sites, sizes_of
 
 
 def test_spatial_sizes_that_a_loop_shrinks_are_unknown_afterwards() -> None:
@@ -27,7 +27,7 @@ def test_spatial_sizes_that_a_loop_keeps_are_still_known_afterwards() -> None:
 
 def test_a_plain_value_that_rounds_change_is_no_size() -> None:
     body = "w = 4\nfor i in range(self.n):\n    x = nn.Dense(w)(x)\n    w = w * 2\nreturn x"
-    assert in_features(sizes_of(compact(body, "n: int = 2"))) == [BY_NAME]
+    assert in_features(sizes_of(compact(body, "n: int = 2"))) == [LAZY]
 
 
 def test_a_plain_value_that_rounds_leave_alone_is_a_size() -> None:
@@ -43,11 +43,11 @@ def test_a_plain_value_that_rounds_leave_alone_is_a_size() -> None:
         ("[(1, nn.relu), (2, nn.gelu)]", "nn.Dense(w * 9)"),
     ],
 )
-def test_a_constructor_call_that_items_meet_with_several_sizes_is_asked_by_name(
+def test_what_a_constructor_call_builds_is_lazy_where_items_meet_it_with_several_sizes(
     items: str, layer: str
 ) -> None:
     body = f"for w, act in {items}:\n    x = act({layer}(x))\nreturn x"
-    assert in_features(sizes_of(compact(body))) == [BY_NAME]
+    assert in_features(sizes_of(compact(body))) == [LAZY]
 
 
 def test_a_constructor_call_that_items_meet_with_one_size_has_it() -> None:
@@ -62,7 +62,7 @@ def test_a_list_that_grows_and_is_read_in_the_same_loop_has_no_known_total() -> 
         "past = [x]\nfor w in self.widths:\n    x = nn.Dense(w)(jnp.concatenate(past, axis=-1))\n"
         "    past.append(x)\nreturn x"
     )
-    assert in_features(sizes_of(compact(body, "widths: Sequence[int] = (4, 5)"))) == [BY_NAME]
+    assert in_features(sizes_of(compact(body, "widths: Sequence[int] = (4, 5)"))) == [LAZY]
 
 
 def test_what_a_loop_kept_for_another_one_differs_from_round_to_round() -> None:
@@ -72,7 +72,7 @@ def test_what_a_loop_kept_for_another_one_differs_from_round_to_round() -> None:
         "return x"
     )
     result = sizes_of(compact(body, "widths: Sequence[int] = (4, 5)"))
-    assert in_features(result) == ["x_features", BY_NAME]
+    assert in_features(result) == ["x_features", LAZY]
 
 
 def test_equal_sizes_that_a_loop_kept_add_up_in_another_one() -> None:
@@ -131,17 +131,15 @@ class Narrow(nn.Module):
 
 class Model(nn.Module):
     wide: bool
-    def setup(self):
+    @nn.compact
+    def __call__(self, x, y):
         layers = []
         for i in range(3):
             if self.wide:
                 layers.append(Wide())
             else:
                 layers.append(Narrow())
-        self.layers = layers
-
-    def __call__(self, x, y):
-        for layer in self.layers:
+        for layer in layers:
             if isinstance(layer, Wide):
                 x = layer(x, y)
             else:
@@ -180,8 +178,8 @@ def test_a_tuple_argument_that_rounds_shorten_has_items_nobody_knows() -> None:
         "    rest = rest[:-1]\nreturn x"
     )
     result = sizes_of(compact(body, "n: int = 2", arguments="x, rest"))
-    assert in_features(result) == [BY_NAME]
-    assert [one.name for one in result.new_arguments] == ["in_features_of"]
+    assert in_features(result) == [LAZY]
+    assert not result.new_arguments
 
 
 def test_what_setup_builds_in_locals_has_no_number_of_linens() -> None:
@@ -196,4 +194,4 @@ class Model(nn.Module):
     def __call__(self, x):
         return self.layers[0](mystery(x))
 """
-    assert in_features(sizes_of(source)) == [BY_NAME]
+    assert in_features(sizes_of(source)) == [LAZY]

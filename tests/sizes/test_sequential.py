@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rewrite.running import printed_alike
-from tests.sizes.inference import BY_NAME, carried, compact, in_features, problems, sizes_of
+from tests.sizes.inference import LAZY, carried, compact, in_features, problems, sizes_of
 
 BLOCK = """\
 class Block(nn.Module):
@@ -66,7 +66,7 @@ def test_each_layer_takes_what_the_last_one_made(
     if expected is not None:
         assert carried(result) == carries
         assert in_features(result)[:-1] == expected
-    assert BY_NAME not in in_features(result)
+    assert LAZY not in in_features(result)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_list_may_be_longer_under_a_condition(body: str, expected: list[str]) 
 )
 def test_a_list_that_is_not_known_part_by_part_shows_no_size(body: str) -> None:
     result = sizes_of(compact(body + RUN, "widths: Sequence[int]"))
-    assert BY_NAME in in_features(result)
+    assert LAZY in in_features(result)
 
 
 def test_a_program_with_such_lists_computes_the_same() -> None:

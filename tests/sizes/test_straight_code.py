@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sizes.inference import (
-    BY_NAME,
+    LAZY,
     arguments,
     compact,
     dims,
@@ -217,13 +217,11 @@ def test_branches_of_a_call_argument_that_disagree_give_an_opaque_argument() -> 
     assert sites(result)["nn.Dense(3, name='head')"]["in_features"] == "head_in_features"
 
 
-def test_an_unknown_size_is_asked_by_name_when_branches_decide_linens_number() -> None:
+def test_a_submodule_of_unknown_size_is_lazy_when_branches_decide_linens_number() -> None:
     body = "if train:\n    x = nn.Dense(8)(x)\nelse:\n    x = nn.Dense(4)(x)\n" + HEAD
     result = sizes_of(compact(body, arguments="x, train"))
-    assert [(one.name, one.each) for one in result.new_arguments if one.each] == [
-        ("in_features_of", "in_features")
-    ]
-    assert sites(result)["nn.Dense(3)"]["in_features"] == BY_NAME
+    assert sites(result)["nn.Dense(3)"]["in_features"] == LAZY
+    assert arguments(result) == ["in_features"]
 
 
 def test_a_size_that_only_some_calls_reach_is_optional() -> None:
@@ -329,14 +327,15 @@ def test_a_stride_that_is_a_field_is_read_as_its_annotation_says(field: str, siz
 @pytest.mark.parametrize(
     ("axis", "size"),
     [
-        ("-1", "x_features"),
-        ("(-2, -1)", "(input_shape_of[scope_name][-2], input_shape_of[scope_name][-1])"),
+        ("-1", "DenseGeneral_0_in_features"),
+        ("(-2, -1)", "(DenseGeneral_0_input_shape[-2], DenseGeneral_0_input_shape[-1])"),
     ],
 )
 def test_a_layer_over_several_axes_asks_for_the_whole_shape(axis: str, size: str) -> None:
-    body = f"for i in range(2):\n    y = nn.DenseGeneral(3, axis={axis})(mystery(x))\nreturn y"
-    expected = size if axis != "-1" else BY_NAME
-    assert in_features(sizes_of(compact(body)))[-1] == expected
+    layer = f"nn.DenseGeneral(3, axis={axis})(mystery(x))"
+    assert in_features(sizes_of(compact(f"return {layer}"))) == [size]
+    looped = compact(f"for i in range(2):\n    y = {layer}\nreturn y")
+    assert in_features(sizes_of(looped)) == [LAZY]
 
 
 def test_a_layer_over_unknown_axes_of_an_unknown_input_is_a_problem() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import BY_NAME, compact, in_features, sizes_of
+from tests.sizes.inference import LAZY, compact, in_features, sizes_of
 
 IMPORTS = """
 import einops
@@ -56,4 +56,4 @@ def test_the_last_axis_is_known(made: str, size: str) -> None:
 def test_a_last_axis_that_nobody_knows_stays_open(made: str) -> None:
     body = f"y = {made}\nfor i in range(3):\n    nn.Dense(3)(mystery(y))\nreturn y"
     found = sizes_of(compact(body, arguments="x, pattern, m", before=IMPORTS))
-    assert in_features(found)[-1] == BY_NAME
+    assert in_features(found)[-1] == LAZY

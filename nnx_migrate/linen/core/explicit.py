@@ -1,4 +1,4 @@
-"""`lazy`: an explicit NNX class inside lazy and functional code.
+"""`lazy_class`: an explicit NNX class inside lazy and functional code.
 
 ``lazy(MlpBlock)(width)(x)`` is Linen's call of a class whose constructor asks for sizes and ``rngs``:
 the first call takes the sizes from its inputs and makes the variables, at Linen's path and from
@@ -67,7 +67,7 @@ class _Meta(type(Module)):  # type: ignore[misc]
 
 
 class ExplicitInLazy(Module, metaclass=_Meta):
-    """A lazy module whose calls are those of an explicit one; see `lazy`."""
+    """A lazy module whose calls are those of an explicit one; see `lazy_class`."""
 
     _nnm_sizes: ClassVar[Mapping[str, Size]] = {}
     _nnm_optional: ClassVar[frozenset[str]] = frozenset()
@@ -126,7 +126,7 @@ class CallCompactUnboundModuleError(errors.CallCompactUnboundModuleError, Attrib
         Exception.__init__(self, *errors.CallCompactUnboundModuleError().args)  # flax's text
 
 
-def lazy(cls: Any, **sizes: Size) -> Any:
+def lazy_class(cls: Any, **sizes: Size) -> Any:
     """The lazy class of an explicit one, for places that build and call modules as Linen does.
 
     Args:
@@ -150,7 +150,7 @@ def as_lazy(value: Any) -> Any:
     For what is taken by a name that only the running program knows: ``as_lazy(getattr(models, name))``.
     """
     is_module = isinstance(value, type) and issubclass(value, nnx.Module)
-    return lazy(value) if is_module else value
+    return lazy_class(value) if is_module else value
 
 
 def lazily(decorator: Callable[[Any], Any], **sizes: Size) -> Callable[[C], C]:
@@ -160,11 +160,11 @@ def lazily(decorator: Callable[[Any], Any], **sizes: Size) -> Callable[[C], C]:
 
     Args:
       decorator: it is called with the lazy class; what it returns is left aside.
-      sizes: as of `lazy`.
+      sizes: as of `lazy_class`.
     """
 
     def decorate(cls: C) -> C:
-        decorator(lazy(cls, **sizes))
+        decorator(lazy_class(cls, **sizes))
         return cls
 
     return decorate
@@ -176,7 +176,7 @@ def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:
     It holds what ``module.init(rngs, *args, **kwargs)`` gives: the sizes are those of the inputs.
 
     Args:
-      module: an instance of a class that `lazy` made, outside of other modules.
+      module: an instance of a class that `lazy_class` made, outside of other modules.
       rngs: a key, or keys by stream, as Linen's ``init`` takes them.
 
     Raises:
@@ -195,7 +195,7 @@ def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:
 def _lazy(
     cls: Any, declared: tuple[tuple[str, Size], ...], fields: frozenset[str] = frozenset()
 ) -> Any:
-    """See `lazy`; ``fields`` have names of sizes."""
+    """See `lazy_class`; ``fields`` have names of sizes."""
     has_own = cls.__init__ is not nnx.Module.__init__  # an interface has none
     found = inspect.signature(cls.__init__).parameters if has_own else {}
     parameters = dict(list(found.items())[1:])

@@ -119,7 +119,7 @@ class _Builder(pickle.Unpickler):
         if issubclass_of_lazy(cls):
             return cls(**arguments)
         sizes, missing = sizes_for(
-            cls, arguments, entry, self._description.calls, path, linen_class, self._maps
+            cls, arguments, entry, self._description.calls, path, linen_class
         )
         if missing:
             raise CannotCross(

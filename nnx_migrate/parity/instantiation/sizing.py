@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nnx_migrate.model import ClassMap, SizeArgument
 from nnx_migrate.parity.instantiation.calls import Call, Shape
-from nnx_migrate.parity.instantiation.migration_map import class_map_of
 
-Size = int | tuple[int, ...] | dict[str, "Size"]
-Maps = Mapping[str, ClassMap]  # by Linen class
+Size = int | tuple[int, ...]
 
 # Names that the factories of nnx_migrate.nn give to sizes, with the argument that decides them.
 _CONVENTIONS = {
@@ -30,7 +27,6 @@ _BUILT_IN = {
     "flax.linen.linear.ConvLocal": ("input_shape",),
 }
 
-_NO_MAPS: Maps = MappingProxyType({})
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -60,20 +56,18 @@ def sizes_for(
     calls: Sequence[Call],
     path: tuple[str, ...] | None,
     linen_class: str,
-    maps: Maps = _NO_MAPS,
 ) -> tuple[dict[str, Size], tuple[str, ...]]:
     """Return the traced sizes to pass, and the names of required ones that the trace lacks.
 
     ``given`` are the constructor arguments that are already known (fields). ``path`` is the scope
-    path of the module, or None when only its class is known. ``maps`` tell which sizes submodules
-    of the project's classes take.
+    path of the module, or None when only its class is known.
     """
     wanted = _wanted(parameters_of(constructor), set(given), class_map)
     wanted += [(_CONVENTIONS[name], False) for name in _BUILT_IN.get(linen_class, ())]
     found: dict[str, Size] = {}
     missing = []
     for size, required in wanted:
-        value = _value(size, calls, path, linen_class, maps)
+        value = _value(size, calls, path, linen_class)
         if value is not None:
             found[size.name] = value
         elif required:
@@ -115,13 +109,8 @@ def _value(
     calls: Sequence[Call],
     path: tuple[str, ...] | None,
     linen_class: str,
-    maps: Maps,
 ) -> Size | None:
     """Return one size, or None when the trace lacks it or gives several answers."""
-    if size.each is not None:
-        paths = {call.path for call in calls if call.class_name == linen_class}
-        answers = [_by_scope(size, calls, one, maps) for one in ([path] if path else paths or [()])]
-        return answers[0] if all(one == answers[0] for one in answers) else None
     if size.submodule is not None:
         target = (path or ()) + _parts(size.submodule)
         own, exact = [call for call in calls if call.path == target], True
@@ -146,33 +135,8 @@ def _value(
     return values[0]
 
 
-def _by_scope(
-    size: SizeArgument, calls: Sequence[Call], path: tuple[str, ...], maps: Maps
-) -> dict[str, Size]:
-    """Return a size of every direct submodule, or of what is ``within`` it, by scope name."""
-    parent = path + _parts(size.submodule)
-    below = _parts(size.within)
-    found: dict[str, Size] = {}
-    for call in calls:
-        inside = call.path[len(parent) :]
-        if call.path[: len(parent)] != parent or inside[1:] != below or not inside:
-            continue
-        of_child = _size_of_child(size.each or "", call.class_name, maps)
-        value = _value(of_child, calls, call.path, call.class_name, maps) if of_child else None
-        if value is not None:
-            found.setdefault(inside[0], value)
-    return found
-
-
 def _parts(path: str | None) -> tuple[str, ...]:
     return tuple(path.replace("/", ".").split(".")) if path else ()
-
-
-def _size_of_child(name: str, linen_class: str, maps: Maps) -> SizeArgument | None:
-    entry = class_map_of(maps, linen_class)
-    if entry is not None:
-        return next((one for one in entry.size_arguments if one.name == name), None)
-    return _CONVENTIONS.get(name) if linen_class.startswith("flax.linen.") else None
 
 
 def _first(call: Call) -> Shape | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, tree_of
 from nnx_migrate.edit.rendering import Renderer
@@ -35,6 +36,8 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
 from nnx_migrate.rewrite.classes.checks.kept import check_kept
 from nnx_migrate.rewrite.classes.checks.kinds import check_kinds
 from nnx_migrate.rewrite.classes.checks.late_bindings import check_late_bindings
+from nnx_migrate.rewrite.classes.checks.lazy_arguments import given_classes
+from nnx_migrate.rewrite.classes.checks.lazy_forms import check_lazy_forms
 from nnx_migrate.rewrite.classes.checks.lazy_submodules import check_lazy_submodules
 from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
 from nnx_migrate.rewrite.classes.checks.module_calls import check_functions
@@ -105,7 +108,7 @@ from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of
 from nnx_migrate.rewrite.classes.writing.lazy import lazy_call
 from nnx_migrate.rewrite.classes.writing.linen_names import named_in_linen
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
@@ -162,7 +165,14 @@ class _Conversion:
                 "run `nnx-migrate record` on code that builds it",
                 "sizes",
             )
-        self._check_told(can_help=True)
+        for one in self.sizes.untold:
+            raise Refused(
+                one.call,
+                one.reason,
+                "build it under a condition on a field, or call it always",
+                "sizes",
+                Wants(facts=one.parameters),
+            )
 
     def _find_items(self) -> None:
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
@@ -188,6 +198,8 @@ class _Conversion:
         check_late(self.project, self.items.values(), self.context.makes_late)
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         self.makes_late = any(map(self.context.makes_late, built))
+        given = given_classes(self.project, self.cls, self.sizes, self.context)
+        check_lazy_forms(self.project, self.sizes, self.context, given)
         self.holds_lazy = check_lazy_submodules(
             self.project, self.cls, self.items, self.sizes, self.context
         )
@@ -210,6 +222,9 @@ class _Conversion:
     def _write(self, reads: Reads) -> ConvertedClass:
         values = self._lazy_values()
         staying = [node for one in values for whole in one.wholes for node in walk(whole)]
+        staying += [node for one in self._lazy_layers() for node in walk(one)]
+        given = given_classes(self.project, self.cls, self.sizes, self.context)
+        staying += [node for one, symbol in given if is_linen(symbol) for node in walk(one)]
         common = self._common_edits(reads, values, staying)
         base = renderer_of(self.cls.module, common)
         parameters = parameters_of(self.project, self.cls, base, self.remarks)
@@ -252,25 +267,21 @@ class _Conversion:
         """What is made of lazy classes, which stays as it is: ``nn.remat(Block)``."""
         values = class_values(self.project, self.cls) if self.holds_lazy else ()
         is_lazy = self.context.is_lazy_value
-        return [one for symbol, one in values if one is not None and is_lazy(symbol)]
+        return [one for _, symbol, one in values if one is not None and is_lazy(symbol)]
+
+    def _lazy_layers(self) -> Iterator[ast.expr]:
+        """The names of Linen's layers that take their sizes in their first call, and stay as they are."""
+        for one in self.items.values():
+            if one.site is not None and one.site.is_lazy and one.site.kind is SiteKind.LAYER:
+                yield one.site.call.func
 
     def _lazy_forms(self, values: Sequence[ClassValue]) -> Edits:
         """``lazy(Block)`` where ``Block`` is explicit."""
         explicit = [one.node for one in values if one.symbol not in self.context.lazy]
+        given = given_classes(self.project, self.cls, self.sizes, self.context)
+        explicit += [node for node, symbol in given if symbol in self.context.converted]
         self.remarks.imports |= {"lazy"} if explicit else set()
         return {id(node): functools.partial(_lazy_form, node) for node in explicit}
-
-    def _check_told(self, *, can_help: bool) -> None:
-        """Refuse what the constructor cannot tell; what it may be told is asked for first of all."""
-        for one in self.sizes.untold:
-            if bool(one.parameters) is can_help:
-                raise Refused(
-                    one.call,
-                    one.reason,
-                    "build it under a condition on a field, or call it always",
-                    "sizes",
-                    Wants(facts=one.parameters),
-                )
 
     # What the class has -------------------------------------------------------------------
 
@@ -493,7 +504,6 @@ class _Conversion:
             return alone if inside.isdisjoint(renderer.edits) else written(renderer)
 
         check_class(self.project, self.cls, tree_of(alone), staying)
-        self._check_told(can_help=False)
         new_arguments = constructor.new_arguments()
         arguments = {one.name: one.name for one in constructor.parameters}
         review = (*self.remarks.review, *self.sizes.review)
@@ -511,12 +521,24 @@ class _Conversion:
             new_arguments=new_arguments,
             confidence=Confidence.REVIEW if review else Confidence.EXACT,
             review=review,
-            notes=tuple(self.remarks.notes),
+            notes=(*self.remarks.notes, *self._first_call_notes()),
             late_fields=self.late_fields,
             makes_late=self.makes_late,
             holds_lazy=self.holds_lazy,
             staying=tuple(staying),
         )
+
+    def _first_call_notes(self) -> Iterator[tuple[ast.AST, str]]:
+        """Which submodules take their sizes in their first call."""
+        for one in self.items.values():
+            if one.site is not None and one.site.is_lazy:
+                yield (
+                    one.call,
+                    (
+                        "its first call makes it, since only that shows its size; records may show it before"
+                        " (`nnx-migrate record`)"
+                    ),
+                )
 
     def _shared(self, setup: SetupPart | None, compact: CompactPart | None) -> dict[str, str]:
         """Where NNX lists submodules that several modules hold."""

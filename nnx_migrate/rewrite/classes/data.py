@@ -12,7 +12,7 @@ from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.fitting import Unrenderable
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
-from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,20 @@ class ConversionContext:
         """Whether what is built through a value of that class is lazy."""
         return symbol is not None and (symbol in self.lazy or symbol in self.lifted)
 
-    def is_lazy_inside(self, symbol: str | None) -> bool:
-        """Whether a submodule of that class has variables that only a call makes."""
-        return symbol is not None and (symbol in self.lazy or self.holds_lazy(symbol))
+    def is_lazy(self, site: Site) -> bool:
+        """Whether what a constructor call builds takes its sizes in its first call."""
+        if site.is_lazy:
+            return True
+        is_value = site.kind is SiteKind.FACTORY
+        return self.is_lazy_value(site.symbol) if is_value else site.symbol in self.lazy
+
+    def is_lazy_inside(self, site: Site) -> bool:
+        """Whether what a constructor call builds has variables that only a call makes."""
+        symbol = site.symbol
+        return self.is_lazy(site) or (symbol is not None and self._is_lazy_below(symbol))
+
+    def _is_lazy_below(self, symbol: str) -> bool:
+        return symbol in self.lazy or self.holds_lazy(symbol)
 
 
 @dataclass(frozen=True)

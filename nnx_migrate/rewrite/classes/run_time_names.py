@@ -18,7 +18,6 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.loop_indexes import Indexes
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Loop, Step
-from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
 from nnx_migrate.sizes.result import Site
 
 
@@ -71,7 +70,7 @@ def _built(
 
 
 def _needs_number(site: Site) -> bool:
-    return site.reached == "False" or asks_its_name(site)
+    return site.reached == "False" or site.is_lazy
 
 
 def _stem(item: Item) -> str:

@@ -21,6 +21,7 @@ _NAMED_AXES = frozenset(
 # What may hold variables that are no parameters, which an optimizer of all variables changes, too:
 # so may a module of Linen's, and one that the first call builds.
 _MAY_HOLD = frozenset({"BatchStat", "SpectralNorm", "ToNNX", "lazy"})
+_LAZY = "nnx_migrate.linen."  # whose names in an explicit class build what the first call sizes
 
 
 def statistics(project: Project, module: Module) -> str | None:
@@ -46,7 +47,8 @@ def unknown_state(project: Project, module: Module) -> str | None:
             if not isinstance(node, ast.Name | ast.Attribute):
                 continue
             symbol = project.resolve(node, cls.scope) or ""
-            if symbol in project.linen and _is_explicit(cls):
+            is_lazy = symbol in project.linen or symbol.startswith(_LAZY)
+            if is_lazy and _is_explicit(cls):
                 # Built, that one draws from streams of its own, whatever keys a call is given.
                 return f"{cls.qualified} holds a lazy submodule ({symbol})"
             home, _, name = symbol.rpartition(".")

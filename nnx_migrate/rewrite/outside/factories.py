@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from nnx_migrate.constructs import all_layers
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import with_aliases
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
@@ -66,13 +67,18 @@ def passed_sizes(
 def _links(
     project: Project, sizes: Mapping[str, ClassSizes], fields: Iterable[Field]
 ) -> Iterator[tuple[Field, frozenset[str] | Field]]:
-    """Fields with the sizes given to what is built from them, or with the field they are given to."""
+    """Fields with the sizes given to what is built from them, or with the field they are given to.
+
+    What is built lazily takes all that it asks for in its first call.
+    """
+    arguments = {one.name for every in sizes.values() for one in every.new_arguments}
+    every = frozenset(arguments | {one for layer in all_layers().values() for one in layer.sizes})
     for name in sorted({name for name, _ in fields}):
         cls = project.linen[name]
         for site in sizes[name].sites.values():
             if site.kind is not SiteKind.LAYER and site.symbol not in project.linen:
                 for field in read_fields(project, cls, site.call.func):
-                    yield (name, field), frozenset(site.sizes)
+                    yield (name, field), every if site.is_lazy else frozenset(site.sizes)
             built = project.linen.get(site.symbol or "")
             if built is None:
                 continue

@@ -19,6 +19,7 @@ from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.statements import with_base
 from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decorators
+from nnx_migrate.rewrite.lazy_form import NoLazyForm, check_closed, declarations
 from nnx_migrate.rewrite.outside.annotations.at_place import reader_of
 from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
@@ -27,7 +28,6 @@ from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unk
 from nnx_migrate.rewrite.outside.module_values import may_hold_module, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
-from nnx_migrate.rewrite.outside.size_declarations import declarations
 from nnx_migrate.source.attribute_uses import SETTERS, AttributeUses
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
@@ -92,7 +92,7 @@ class _Walk:
             self._unchanged(place, node)
             self._given(cls, place)
             more = self._more(cls)
-        except Unknown as problem:
+        except (Unknown, NoLazyForm) as problem:
             self.draft.doubts.append(Doubted(cls.name, node, str(problem)))
             return
         self._wrapped("lazy", node, cls, more)
@@ -135,9 +135,9 @@ class _Walk:
             return
         for decorator in keeping_decorators(self.project, cls):
             try:
-                _check_closed(cls)
+                check_closed(cls)
                 more = self._more(cls)
-            except Unknown as problem:
+            except (Unknown, NoLazyForm) as problem:
                 self.draft.doubts.append(Doubted(cls.name, decorator, str(problem)))
                 return
             self.draft.values.add(cls.name)
@@ -158,9 +158,9 @@ class _Walk:
             return
         for cls in classes:
             try:
-                _check_closed(cls)
+                check_closed(cls)
                 is_open = bool(self._more(cls))
-            except Unknown:
+            except (Unknown, NoLazyForm):
                 is_open = True
             if is_open:
                 reason = f"names of {cls.module.name} are computed here"
@@ -197,7 +197,7 @@ class _Walk:
     def _more(self, cls: ClassInfo) -> list[Argument]:
         """The declarations of a class's sizes, as the rest of the arguments of ``lazy``."""
         if cls.name not in self.declared:
-            found = declarations(self.project, cls, self.context.new_arguments)
+            found = declarations(cls, self.context.new_arguments.get(cls.name, ()))
             self.declared[cls.name] = [named(name, size) for name, size in found.items()]
         return self.declared[cls.name]
 
@@ -216,7 +216,7 @@ class _Walk:
             raise Unknown("the class is given types here")
         if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent):
             raise Unknown(f"{parent.attr} of the class itself is used here")
-        _check_closed(cls)
+        check_closed(cls)
         holding = self.context.modules_in.get(cls.name, frozenset())
         args = list(parent.args) if isinstance(parent, ast.Call) else []
         if not isinstance(parent, ast.Call) or parent.func is not place.node:
@@ -365,17 +365,3 @@ class _Walk:
             return cls.name
         named = isinstance(node, ast.Name | ast.Attribute)
         return self.project.resolve(node, scope) if named else None  # type: ignore[arg-type]
-
-
-def _check_closed(cls: ClassInfo) -> None:
-    """Check that a constructor of the class's own takes no ``*args`` or ``**kwargs``.
-
-    Raises:
-      Unknown: it does: such a class has no lazy form.
-    """
-    found = cls.find("__init__")
-    if found is None:
-        return
-    for star, one in (("*", found[1].args.vararg), ("**", found[1].args.kwarg)):
-        if one is not None:
-            raise Unknown(f"its constructor takes {star}{one.arg}, and the class is used here")

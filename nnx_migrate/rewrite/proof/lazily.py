@@ -45,6 +45,7 @@ from nnx_migrate.rewrite.proof.unbound import (
 )
 from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.rewrite.workers import Team
+from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, last_name
 from nnx_migrate.source.other_values import is_self, makes_variable
@@ -273,8 +274,7 @@ class _Judge:
         calls of ``init`` that say which method; with the classes that are meant, where that is known."""
         found: dict[str, list[frozenset[str] | None]] = {}
         linen = self.project.linen
-        converted = self.attempt.decisions.converted
-        for name in linen.keys() - converted.keys():
+        for name in self._builders_of_lazy():
             for node in walk(linen[name].node):
                 for word in methods & {*said(node)}:
                     owners = owners_of(self.project, linen[name].module, node)
@@ -282,6 +282,17 @@ class _Judge:
         for word in methods & said_around_starts(self.project):
             found.setdefault(word, []).append(None)
         return found
+
+    def _builders_of_lazy(self) -> frozenset[str]:
+        """Classes that build lazy forms of explicit ones: lazy classes, and where only calls tell sizes."""
+        decisions = self.attempt.decisions
+        explicit = (
+            name
+            for name in decisions.converted
+            for site in decisions.sizes[name].sites.values()
+            if site.is_lazy and site.kind is not SiteKind.LAYER
+        )
+        return frozenset((*(self.project.linen.keys() - decisions.converted.keys()), *explicit))
 
     def _may_start(self, cls: ClassInfo, owners: frozenset[str] | None) -> bool:
         linen = self.project.linen
@@ -293,7 +304,7 @@ class _Judge:
         methods = {cls.name: methods_of(self.project, cls) for cls in self.converted}
         starting = self._starting(frozenset().union(*methods.values()))
         links = links_of(self.project)
-        lazy = self.project.linen.keys() - self.attempt.decisions.converted.keys()
+        lazy = self._builders_of_lazy()
         for cls in self.converted:
             at = Doubt(cls.module.path, cls.node.lineno, "")
             inside = any(cls.name in links.builds.get(one, ()) for one in lazy)
@@ -407,7 +418,7 @@ def _always_set(body: Iterable[ast.stmt]) -> set[str]:
 
 def _is_hidden(size: SizeArgument) -> bool:
     """Whether neither variables nor calls of parts show a size."""
-    return size.fact is None and (size.axis is None or bool(size.each or size.within))
+    return size.fact is None and size.axis is None
 
 
 def _place(read: Read) -> tuple[bool, str, int]:

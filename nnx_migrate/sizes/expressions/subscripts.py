@@ -114,7 +114,7 @@ def item_of(
         case Repeated(is_numbered=False):
             return Unknown("an item of a list that only some rounds fill")
         case Repeated(item=item):
-            if interpreter.loops and base.origin is not None:
+            if interpreter.loops and base.origin is not None and not isinstance(item, Array):
                 loop = interpreter.loops[-1]
                 loop.meet(base.origin, base.length)
                 _note_order(interpreter, loop, base, key)

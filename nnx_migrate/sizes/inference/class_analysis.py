@@ -33,6 +33,7 @@ class ClassAnalysis:
     untold: list[Untold] = field(default_factory=list)
     elsewhere: list[Elsewhere] = field(default_factory=list)
     absent: set[int] = field(default_factory=set)  # constructor calls; see `Site.is_absent`
+    lazy: set[int] = field(default_factory=set)  # constructor calls; see `Site.is_lazy`
     optional: set[str] = field(default_factory=set)
     required: set[str] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
@@ -21,7 +22,7 @@ from nnx_migrate.sizes.inference.required_sizes import needed_inputs
 from nnx_migrate.sizes.inference.shape_reads import shape_reads
 from nnx_migrate.sizes.inference.sites import site_of
 from nnx_migrate.sizes.interpreter import Interpreter, spellable
-from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
+from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site, SiteKind
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.walking import is_none_literal
 
@@ -90,7 +91,11 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
         out_features=rename(last.text) if last and _exportable(last, needed, lost) else None,
         exports_out_features=analysis.exported,
-        problems=(*analysis.problems, *analysis.interpreter.problems),
+        problems=(
+            *analysis.problems,
+            *analysis.interpreter.problems,
+            *_needed_early(analysis, final),
+        ),
         untold=(*analysis.untold,),
         elsewhere=(*analysis.elsewhere,),
         reaching=reaching(analysis),
@@ -98,6 +103,18 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         review=(*analysis.interpreter.review, *only_elsewhere(analysis)),
         origins=analysis.origins,
     )
+
+
+def _needed_early(
+    analysis: ClassAnalysis, sites: Mapping[int, Site]
+) -> Iterator[tuple[ast.AST, str]]:
+    """Constructor calls that take sizes which only the first call shows, and cannot wait for it."""
+    functions = analysis.interpreter.through_functions
+    for key, site in sites.items():
+        if site.is_lazy and (site.kind is SiteKind.FUNCTION or key in functions):
+            yield site.call, "sizes of what this function builds are known to its calls alone"
+        elif site.is_lazy and site.out_variable is not None:
+            yield site.call, "the width of what is built here is known after its first call alone"
 
 
 def _decisive(

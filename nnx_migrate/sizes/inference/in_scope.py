@@ -100,7 +100,7 @@ def _shown(
         return None
     needed = analysis.sizes_of(site.symbol).new_arguments
     passed = [one for one in needed if site.sizes.get(one.name) == argument.name]
-    plain = [one for one in passed if one.fact is None and one.each is None]
+    plain = [one for one in passed if one.fact is None]
     same = [one for one in plain if one.method == argument.method and one.axis == argument.axis]
     return same[0] if same else None
 

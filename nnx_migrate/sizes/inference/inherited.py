@@ -110,11 +110,11 @@ def _given(
     analysis: ClassAnalysis, base: ClassSizes, found: Found, pairs: Collection[_Pair]
 ) -> Mapping[str, str]:
     """What makes the base's texts those of the class; arguments of the same name and text are left."""
-    asked = {one.name for one in base.new_arguments if one.fact is None and one.each is None}
+    asked = {one.name for one in base.new_arguments if one.fact is None}
     known = {
         one.name
         for one in (*found.arguments.values(), *analysis.opaque.values())
-        if one.fact is None and one.each is None
+        if one.fact is None
     }
     given: dict[str, str] = {}
     for pair in pairs:
@@ -184,7 +184,7 @@ def _is_missing(
         one
         for site in sites.values()
         for text in site.sizes.values()
-        if (one := analysis.opaque.get(text.partition("[")[0])) is not None
+        if (one := analysis.opaque.get(text)) is not None
     ]
     return any(one != shared.get(one.name) and one.name not in handed for one in opaque)
 

@@ -10,7 +10,6 @@ from nnx_migrate.sizes.inference.consensus import agreed_size
 from nnx_migrate.sizes.inference.instance_sizes import instance_sizes
 from nnx_migrate.sizes.inference.options import IN_FEATURES, field_among, needs_width, own_uses
 from nnx_migrate.sizes.inference.size_texts import NOT_FIRST, WHOLE, size_text
-from nnx_migrate.sizes.result import UNSEEN
 
 
 def option_sizes(analysis: ClassAnalysis, module: Submodule, uses: list[Use]) -> dict[str, str]:
@@ -73,7 +72,7 @@ def unseen_sizes(analysis: ClassAnalysis, module: Submodule) -> dict[str, str]:
     applied = id(module.call) in analysis.interpreter.applied
     if needs and not applied:
         assert module.call is not None
-        analysis.interpreter.ask(module.call, UNSEEN)
-    return (
-        {"in_features": size_text(analysis, module, "in_features", None, applied)} if needs else {}
-    )
+        analysis.lazy.add(id(module.call))
+    if not needs or not applied:
+        return {}
+    return {"in_features": size_text(analysis, module, "in_features", None, applied)}

@@ -41,25 +41,6 @@ def place_of(analysis: ClassAnalysis, call: ast.Call, *, counted: bool = True) -
     return None
 
 
-def path_in_loop(analysis: ClassAnalysis, call: ast.Call) -> str | None:
-    """Path of a submodule below what one round of a loop puts into a list: "" for that itself.
-
-    Linen counts what compact methods build: there every submodule has a name of its own.
-    """
-    for node in analysis.nodes:
-        parents = _parents(node)
-        if call not in parents:
-            continue
-        above = _above(call, parents)
-        method = next((one for one in above if isinstance(one, ast.FunctionDef)), None)
-        if _is_compact(analysis, method):
-            return ""
-        found = nested(analysis, call, parents)
-        is_below = found is not None and (not found.path or found.path.startswith("/"))
-        return found.path.removeprefix("/") if found is not None and is_below else None
-    return ""  # built outside the class, which is a problem of its own
-
-
 def _attribute_path(
     analysis: ClassAnalysis, call: ast.Call, parents: Mapping[ast.AST, ast.AST]
 ) -> str | None:

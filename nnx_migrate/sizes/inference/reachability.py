@@ -16,7 +16,7 @@ from nnx_migrate.sizes.inference.module_arguments import makes_variables
 from nnx_migrate.sizes.inference.paired_rounds import is_read_as_filled
 from nnx_migrate.sizes.inference.places import place_of
 from nnx_migrate.sizes.initial_call import is_constructible
-from nnx_migrate.sizes.result import HANDED_ON, NO_ROUND, Elsewhere, Untold
+from nnx_migrate.sizes.result import HANDED_ON, Elsewhere, Untold
 from nnx_migrate.source.walking import each, walk
 
 Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobody knows which
@@ -79,8 +79,6 @@ def simplest(found: list[Way]) -> list[Way]:
 
 _OPEN = "whether the initial call reaches it hangs on more than fields, sizes and which arguments it has"
 ELSEWHERE = "__call__ never reaches it: Linen's init through __call__ makes no parameters for it"
-_READ = "its attribute is read where the initial call does not reach it, and is not there then"
-_UNSEEN = "no call seen here reaches it: Linen's init makes no parameters for what is never called"
 
 
 def is_in_setup(analysis: ClassAnalysis, call: ast.Call) -> bool:
@@ -107,7 +105,7 @@ def reached_in_setup(
     paths = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
     sized = set(map(ex.parameter_of, paths))
     if not _agree_on_rounds(analysis, module, uses):
-        analysis.interpreter.ask(module.call or analysis.root.info.node, NO_ROUND)
+        analysis.lazy.add(id(module.call))
         uses = _without_rounds(uses)
     found = _ways_to(analysis, module, uses)
     if not _are_known(analysis, found, sized):
@@ -149,11 +147,11 @@ def _read_elsewhere(
     uses = _without_rounds(uses)
     reached_anyway = _ways_to(analysis, module, uses)
     if () not in reached_anyway and _is_read_elsewhere(analysis, module, uses, reached_anyway):
-        analysis.interpreter.refuse(module.call, _READ)
+        analysis.lazy.add(id(module.call))
     elif () in reached_anyway and _is_stored(analysis, module.call):
         analysis.absent.add(id(module.call))
         return found
-    analysis.interpreter.ask(module.call, NO_ROUND)
+    analysis.lazy.add(id(module.call))
     return reached_anyway
 
 
@@ -206,17 +204,17 @@ def _never_reached(
     if methods:
         analysis.elsewhere.append(Elsewhere(module.call, methods))
     elif uses:
-        analysis.interpreter.refuse(module.call, ELSEWHERE)
+        analysis.lazy.add(id(module.call))
     elif not is_read_as_filled(analysis.root.info, module.call):
         note_unseen(analysis, module)
     return None
 
 
 def note_unseen(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
-    """Note a submodule that nothing is seen to call: Linen makes it no variables."""
+    """Leave a submodule to its first call that nothing is seen to call: Linen makes it no variables."""
     assert module.call is not None
     if makes_variables(analysis, module) and id(module.call) not in analysis.interpreter.applied:
-        analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
+        analysis.lazy.add(id(module.call))
 
 
 def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use]) -> None:
@@ -245,12 +243,15 @@ def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: 
 def _note_open(
     analysis: ClassAnalysis, module: Submodule | Instance, found: list[Way], sized: set[str]
 ) -> None:
-    """Note a submodule of which ``__init__`` does not know the conditions; told more, it may know them."""
+    """Note a submodule of which ``__init__`` does not know the conditions; told more, it may know them.
+
+    What is never known decides the first call.
+    """
     assert module.call is not None
     if asked := _asked(analysis, found, sized):
         analysis.untold.append(Untold(module.call, _OPEN, asked))
     else:
-        analysis.interpreter.refuse(module.call, _OPEN)
+        analysis.lazy.add(id(module.call))
 
 
 def _asked(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> frozenset[str]:

@@ -27,8 +27,8 @@ def with_evidence(
 
     A size of the code that some recorded call contradicts becomes a problem of the class.
     """
-    if analysis.evidence is None or (argument is not None and argument.each is not None):
-        return size  # nothing recorded, or many sizes in one argument
+    if analysis.evidence is None:
+        return size
     if size is None or _opaque(size):
         return _recorded(analysis, analysis.evidence, call, key, argument) or size
     compared, contradiction = analysis.evidence.compare(call, wanted(key, argument), size)

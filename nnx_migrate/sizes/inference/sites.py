@@ -36,7 +36,7 @@ from nnx_migrate.source.walking import walk
 
 def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
-    site = _site_of(analysis, module)
+    site = _lazily(analysis, _site_of(analysis, module))
     if is_in_setup(analysis, site.call):
         return replace(site, is_absent=id(site.call) in analysis.absent)
     uses = analysis.root.records.get(id(module.call), [])
@@ -92,6 +92,15 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         name,
         takes_some=takes_different_sizes(analysis, options) and bool(sizes),
         calls=call_forms(analysis, module) if has_options else frozenset(),
+    )
+
+
+def _lazily(analysis: ClassAnalysis, site: Site) -> Site:
+    """The site, without sizes where one of them has no name: what it builds is lazy then."""
+    if id(site.call) not in analysis.lazy:
+        return site
+    return replace(
+        site, sizes={}, reached=None, only_with=frozenset(), takes_some=False, is_lazy=True
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
@@ -12,9 +11,8 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.in_scope import UNKNOWN, is_in_scope, shown_at
-from nnx_migrate.sizes.inference.places import path_in_loop, place_of
+from nnx_migrate.sizes.inference.places import place_of
 from nnx_migrate.sizes.inference.records import with_evidence
-from nnx_migrate.sizes.result import SCOPE_NAME
 
 # Sizes of built-in layers that are not the last axis of their first argument.
 WHOLE = SizeArgument("input_shape", axis=None)
@@ -68,7 +66,8 @@ def asked_size(
         return _size_in_scope(analysis, module, argument, conditional)
     where = place_of(analysis, module.call, counted=not conditional)
     if where is None:
-        return _size_by_name(analysis, module.call, key, argument, conditional)
+        analysis.lazy.add(id(module.call))
+        return ""
     name = f"{where.replace('/', '_')}_{key}"
     analysis.opaque[name] = SizeArgument(
         name,
@@ -78,8 +77,6 @@ def asked_size(
         if argument is None or not argument.submodule
         else f"{where}/{argument.submodule}",
         optional=conditional,
-        each=argument.each if argument else None,
-        within=argument.within if argument else None,
     )
     return name
 
@@ -109,33 +106,3 @@ def _size_in_scope(
     if analysis.opaque.setdefault(name, asked) != asked:
         analysis.problems.append((module.call or analysis.root.info.node, UNKNOWN))
     return name
-
-
-def _size_by_name(
-    analysis: ClassAnalysis,
-    call: ast.Call,
-    key: str,
-    argument: SizeArgument | None,
-    conditional: bool,
-) -> str:
-    """An argument that holds this size of every submodule whose name only ``__init__`` knows."""
-    within = path_in_loop(analysis, call)
-    if within is None:
-        text = f"{key} of this submodule is needed where its path below an attribute is not known"
-        analysis.problems.append((call, text))
-    stem = f"{within.replace('/', '_')}_{key}" if within else key
-    name = f"{stem}_of"
-    while name in {one.name for one in analysis.root.info.fields}:
-        name = f"input_{name}"
-    axis = argument.axis if argument else -1
-    known = analysis.opaque.get(name)
-    optional = conditional and (known is None or known.optional)
-    analysis.opaque[name] = SizeArgument(
-        name, axis=axis, each=key, within=within or None, optional=optional
-    )
-    if argument is not None and argument not in (
-        *NOT_FIRST.values(),
-        WHOLE,
-    ):  # a class may leave out what needs the size
-        return f"({name} or {{}}).get({SCOPE_NAME})"
-    return f"{name}[{SCOPE_NAME}]"

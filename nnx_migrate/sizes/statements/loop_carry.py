@@ -162,9 +162,25 @@ def _builds(rounds: Rounds, loop: ast.AST) -> bool:
 
 
 def _owners(rounds: Rounds) -> list[ast.AST]:
-    """The loops of ``__init__`` in which the size is carried: those that made the layers, not mere numbers."""
-    origins = {id(one): one for one in rounds.loop.origins if _builds(rounds, one)}
-    return list(origins.values()) or [rounds.statement]
+    """The loops of ``__init__`` in which the size is carried: those that make the layers, not mere numbers."""
+    owners = {id(one): one for one in rounds.loop.origins if _builds(rounds, one)}
+    if not owners or _builds_itself(rounds):
+        owners[id(rounds.statement)] = rounds.statement
+    return list(owners.values())
+
+
+def _builds_itself(rounds: Rounds) -> bool:
+    """Whether the rounds build submodules, in a method that they call or at the place."""
+    interpreter = rounds.interpreter
+    methods = {
+        name: method
+        for cls in interpreter.root.info.mro
+        for name, method in reversed(cls.methods.items())
+    }
+    nodes = walk(rounds.statement)
+    called = (methods.get(one.attr) for one in nodes if isinstance(one, ast.Attribute))
+    inside = (node for method in called if method is not None for node in walk(method))
+    return any(id(one) in interpreter.built for one in (*nodes, *inside))
 
 
 def _ends_with_its_owner(rounds: Rounds) -> bool:
@@ -207,14 +223,28 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     variables = {loop.variable(one) for one in target_variables(rounds.statement.target)}
     own = {*interpreter.symbols.values(), *loop.last, *variables}
     local = any(one in own or one.startswith(OUT_VARIABLE) for one in final.names)
-    ended = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
+    end = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
     if not local:
-        is_free = final == last  # of the loop's items: taken to hold without rounds, too
+        # Of the loop's items: taken to hold without rounds, too, where a class has some by default.
+        is_free = final == last and not is_empty_by_default(rounds)
         # Heirs of the class cannot read the local of its loop.
-        if (is_free or ended is not None) and not is_said:
-            interpreter.endings[symbol] = _ended(loop, first, final, None) or final
-        ended = final if is_free else _ended(loop, first, final, ended)
-    frame.env[name] = after.with_last(ended)
+        if (is_free or end is not None) and not is_said:
+            interpreter.endings[symbol] = ended(loop, first, final, None) or final
+        end = final if is_free else ended(loop, first, final, end)
+    frame.env[name] = after.with_last(end)
+
+
+def is_empty_by_default(rounds: Rounds) -> bool:
+    """Whether a loop goes through a field without items or rounds where none is given: ``n: int = 0``."""
+    fields = {one.name: one.default for one in rounds.interpreter.root.info.fields}
+    nodes = walk(rounds.loop.rounds.node) if rounds.loop.rounds is not None else ()
+    for node in nodes:
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                match fields.get(name):
+                    case ast.Constant(value=0) | ast.Tuple(elts=[]) | ast.List(elts=[]):
+                        return True
+    return False
 
 
 def runs(loop: Loop) -> bool:
@@ -223,7 +253,7 @@ def runs(loop: Loop) -> bool:
     return bool(loop.first) or is_met
 
 
-def _ended(loop: Loop, first: Expr, final: Expr, known: Expr | None) -> Expr | None:
+def ended(loop: Loop, first: Expr, final: Expr, known: Expr | None) -> Expr | None:
     """The size after a loop, which may have had no round: ``for f in self.widths[:-1]``.
 
     Unknown where it was unknown at the start, unless the loop carries it.

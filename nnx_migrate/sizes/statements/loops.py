@@ -32,8 +32,14 @@ from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.flow import RETURN
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.lists import lose_handed
-from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
-from nnx_migrate.sizes.statements.loop_carry import carry, runs, settled_entry
+from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of, target_variables
+from nnx_migrate.sizes.statements.loop_carry import (
+    carry,
+    ended,
+    is_empty_by_default,
+    runs,
+    settled_entry,
+)
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.source.bindings import binds_always, breaks, target_names
 from nnx_migrate.source.changes import changed_names
@@ -74,6 +80,8 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
         _forget_rounds(frame, statement, loop, entry, start)
         if not runs(loop):
             _forget_unknown(frame, start)
+            if is_empty_by_default(rounds):
+                _choose_by_rounds(frame, start, rounds, entry)
         _leave(interpreter, frame, statement, loop)
         _settle_lists(frame, start, loop)
         _join_jumps(frame, left, statement)
@@ -138,6 +146,16 @@ def _forget_unknown(frame: Frame, start: Mapping[str, Value]) -> None:
         now = frame.env.get(name)
         if isinstance(old, Array) and old.axis(-1) is None and isinstance(now, Array):
             frame.env[name] = now.with_last(None)
+
+
+def _choose_by_rounds(
+    frame: Frame, start: Mapping[str, Value], rounds: Rounds, entry: Entry
+) -> None:
+    """After a loop that has no round by default a last size is the one before it where it has none."""
+    for name in start.keys() & frame.env.keys() - entry.symbols.keys():
+        now, first, last = frame.env[name], last_of(start[name]), last_of(frame.env[name])
+        if isinstance(now, Array) and first is not None and last is not None:
+            frame.env[name] = now.with_last(ended(rounds.loop, first, last, None))
 
 
 def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loop) -> None:

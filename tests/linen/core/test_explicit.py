@@ -822,10 +822,10 @@ def test_what_a_first_call_draws_shows_in_what_it_changes() -> None:
     same_leaves(found, wanted)
 
 
-class Listed(nnx.Module):
-    def __init__(self, widths: Any = (5, 4), *, in_features_of: Any, rngs: nnx.Rngs):
-        for i, width in enumerate(widths):
-            setattr(self, f"d_{i}", nnx.Linear(in_features_of[f"d_{i}"], width, rngs=rngs))
+class Chained(nnx.Module):
+    def __init__(self, *, d_0_in_features: int, d_1_in_features: int, rngs: nnx.Rngs):
+        self.d_0 = nnx.Linear(d_0_in_features, 5, rngs=rngs)
+        self.d_1 = nnx.Linear(d_1_in_features, 4, rngs=rngs)
 
     def __call__(self, x):
         return self.d_1(self.d_0(x))
@@ -838,14 +838,14 @@ class Listed(nnx.Module):
 
 
 def test_sizes_of_several_submodules_show_in_the_call_that_another_method_makes() -> None:
-    model = nn.lazy(Listed)()
+    model = nn.lazy(Chained)()
     variables = model.init(KEY, X)
     found = model.apply(variables, X, method="turned")
     np.testing.assert_array_equal(found, -model.apply(variables, X))
 
 
 def test_those_that_another_method_does_not_call_show_in_the_variables() -> None:
-    model = nn.lazy(Listed)()
+    model = nn.lazy(Chained)()
     variables = model.init(KEY, X)
     found = model.apply(variables, X, method="first")
     np.testing.assert_array_equal(found, model.bind(variables).d_0(X))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrite.running import printed_alike
+from tests.rewrite.running import in_auto, printed_alike
 
 PROGRAM = """\
 from functools import partial
@@ -139,9 +139,10 @@ HELD = """\
 """
 
 
-def test_a_submodule_of_a_lazy_module_is_given_in_each_call() -> None:
+def test_a_submodule_is_given_beside_one_that_is_left_to_a_first_call() -> None:
     found = forms(HELD)
-    assert (found["m.Child"], found["m.M"]) == ("lazy", "lazy")
+    assert (found["m.Child"], found["m.M"]) == ("explicit", "explicit")
+    assert "self.PReLU_1 = nn.PReLU()\n" in in_auto(PROGRAM.format(body=HELD))
 
 
 BASE = """\

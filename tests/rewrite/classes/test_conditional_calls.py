@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from nnx_migrate.model import Outcome
-from tests.rewrite.classes.support import converted, refusal
+from tests.rewrite.classes.support import HEADER, converted, refusal
 from tests.rewrite.projects import explicit_source as rewrite_source
 from tests.rewrite.running import printed_alike
 
@@ -28,6 +28,16 @@ def run(held, x):
 
 
 """
+PAIR = """\
+@dataclasses.dataclass
+class Pair:
+  one: Any
+  two: Any
+
+
+"""
+UNDER_A_CONDITION = "'held' is called only under a condition"
+NOT_CALLED_HERE = "a lazy submodule is more than called here"
 
 
 def _model(body: str) -> str:
@@ -137,7 +147,6 @@ UNLIKE = {
         "if self.wide:\n  layer = nn.relu\nif x.ndim > 2:\n  x = layer(x)\nreturn x"
     ),
     "bound anew in a loop": "for _ in range(2):\n  if self.wide:\n    layer = nn.relu\nreturn layer(x)",
-    "a lambda": "f = lambda y: layer(y) if self.wide else y\nreturn x",
 }
 
 
@@ -148,49 +157,56 @@ def test_a_submodule_of_no_condition_that_its_place_knows_is_refused(body: str) 
     assert "is called only under a condition" in refusal(RUN + source).reason
 
 
+def test_a_submodule_of_a_lambda_that_is_not_called_is_refused() -> None:
+    found = refusal(_model("f = lambda y: layer(y) if self.wide else y\nreturn x"))
+    assert found.reason == "a lazy submodule is used in a function inside the method"
+
+
 def test_a_submodule_of_a_condition_that_only_the_call_knows_is_refused() -> None:
     source = _model("if x.sum() > 0:\n  x = layer(x)\nreturn x")
     assert isinstance(refusal(source).reason, str)
 
 
 HELD = [
-    "[nn.Dense(4)]",
-    "(nn.Dense(4), nn.relu)",
-    "{'a': nn.Dense(4)}",
-    "[nn.Dense(4) for _ in range(2)]",
-    "list([nn.Dense(4)])",
-    "[nn.Dense(4)] * 1",
-    "nn.Sequential([nn.Dense(4), nn.relu])",
-    "nn.RNN(nn.SimpleCell(4))",
-    "tuple(nn.Dense(4) for _ in range(2))",
-    "list(zip([nn.Dense(4)], (1, 2)))",
-    "dict(a=nn.Dense(4))",
-    "partial(run, nn.Dense(4))",
-    "Pair(nn.Dense(4), nn.relu)",
-    "(nn.Dense(4), nn.relu)[0]",
+    ("[nn.Dense(4)]", NOT_CALLED_HERE),
+    ("(nn.Dense(4), nn.relu)", NOT_CALLED_HERE),
+    ("{'a': nn.Dense(4)}", NOT_CALLED_HERE),
+    ("[nn.Dense(4) for _ in range(2)]", NOT_CALLED_HERE),
+    ("list([nn.Dense(4)])", NOT_CALLED_HERE),
+    ("[nn.Dense(4)] * 1", NOT_CALLED_HERE),
+    ("nn.Sequential([nn.Dense(4), nn.relu])", UNDER_A_CONDITION),
+    ("nn.RNN(nn.SimpleCell(4))", UNDER_A_CONDITION),
+    ("tuple(nn.Dense(4) for _ in range(2))", NOT_CALLED_HERE),
+    ("list(zip([nn.Dense(4)], (1, 2)))", NOT_CALLED_HERE),
+    ("dict(a=nn.Dense(4))", NOT_CALLED_HERE),
+    ("partial(run, nn.Dense(4))", UNDER_A_CONDITION),
+    ("Pair(nn.Dense(4), nn.relu)", NOT_CALLED_HERE),
+    ("(nn.Dense(4), nn.relu)[0]", UNDER_A_CONDITION),
 ]
 
 
-@pytest.mark.parametrize("value", HELD)
-def test_submodules_that_are_held_and_perhaps_called_are_refused(value: str) -> None:
+@pytest.mark.parametrize(("value", "reason"), HELD)
+def test_submodules_that_are_held_and_perhaps_called_are_refused(value: str, reason: str) -> None:
     body = f"held = {value}\nx = layer(x)\nif self.wide:\n  x = run(held, x)\nreturn x"
-    assert "'held' is called only under a condition" in refusal(RUN + _model(body)).reason
+    assert reason in refusal(RUN + _model(body)).reason
 
 
 @pytest.mark.parametrize(
-    "value",
+    ("value", "reason"),
     [
-        "layer",
-        "[layer]",
-        "nn.Sequential([layer, nn.relu])",
-        "{'a': layer}",
-        "dict(zip('a', [layer]))",
-        "other = layer",
+        ("layer", UNDER_A_CONDITION),
+        ("[layer]", NOT_CALLED_HERE),
+        ("nn.Sequential([layer, nn.relu])", UNDER_A_CONDITION),
+        ("{'a': layer}", NOT_CALLED_HERE),
+        ("dict(zip('a', [layer]))", NOT_CALLED_HERE),
+        ("other = layer", UNDER_A_CONDITION),
     ],
 )
-def test_submodules_that_another_name_holds_and_perhaps_calls_are_refused(value: str) -> None:
+def test_submodules_that_another_name_holds_and_perhaps_calls_are_refused(
+    value: str, reason: str
+) -> None:
     body = f"held = {value}\nif self.wide:\n  x = run(held, x)\nreturn x"
-    assert "'held' is called only under a condition" in refusal(RUN + _model(body)).reason
+    assert reason in refusal(RUN + _model(body)).reason
 
 
 def test_a_submodule_that_one_of_two_names_surely_calls_is_built() -> None:
@@ -241,8 +257,8 @@ KEYED = "held = {'a': nn.Dense(4), 'b': nn.Dense(4)}\n"
     ],
 )
 def test_one_of_several_or_one_in_a_function_that_is_perhaps_called_is_refused(body: str) -> None:
-    reason = refusal(_model(f"{body}\nreturn layer(x)")).reason
-    assert "'held' is called only under a condition" in reason
+    reason = refusal(PAIR + _model(f"{body}\nreturn layer(x)")).reason
+    assert UNDER_A_CONDITION in reason
 
 
 @pytest.mark.parametrize(
@@ -353,9 +369,25 @@ BY_MORE = {
 }
 
 
+BY_MORE_MAIN = """
+
+def main():
+    for model in (M(), M(True, "b"), M(False, "b")):
+        for x in {inputs}:
+            variables = model.init(jax.random.key(0), x)
+            print(jax.tree.map(jnp.sum, variables))
+            print(model.apply(variables, x))
+"""
+
+
 @pytest.mark.parametrize("call", BY_MORE.values(), ids=BY_MORE)
-def test_a_submodule_that_a_key_chooses_is_refused(call: str) -> None:
-    assert "whether the initial call reaches it" in refusal(CHOSEN.format(call)).reason
+def test_a_submodule_that_a_key_chooses_is_left_to_its_first_call(call: str) -> None:
+    source = CHOSEN.format(call)
+    text = converted(source)
+    assert "self.a = nn.Dense(3)\n" in text
+    assert "self.b = nn.Dense(3)\n" in text
+    inputs = "(jnp.ones((2, 4)), jnp.ones((1, 2, 4)))"
+    printed_alike(HEADER + source + BY_MORE_MAIN.format(inputs=inputs))
 
 
 ROUNDS = """\

@@ -42,18 +42,6 @@ def rewritten(docstring: str, value: str = "x") -> str:
             "size of the last axis of the input of block/out.",
         ),
         (
-            SizeArgument("in_features_of", each="in_features"),
-            "for each submodule, by its name: size of the last axis of its input.",
-        ),
-        (
-            SizeArgument("a_of", each="in_features", within="out"),
-            "for each submodule, at out below it, by its name: size of the last axis of its input.",
-        ),
-        (
-            SizeArgument("a_of", each="in_features", submodule="enc"),
-            "for each submodule of enc, by its name: size of the last axis of its input.",
-        ),
-        (
             SizeArgument("with_c", argument="c", fact="given", default=False),
             "whether c is given in the first call.",
         ),
@@ -155,16 +143,14 @@ def test_a_docstring_that_must_stay_is_made_up_for_in_init() -> None:
     assert '"""Dense_0_in_features: size of the last axis of the input of Dense_0."""' in text
 
 
-def test_sizes_by_name_are_documented_where_a_loop_builds() -> None:
+def test_what_a_lazy_submodule_measures_itself_is_not_documented() -> None:
     loop = (
         "class M(nn.Module):\n    n: int = 2\n\n    @nn.compact\n    def __call__(self, x):\n"
         "        for i in range(self.n):\n            x = nn.Dense(3)(strange(x))\n        return x\n"
     )
     text = only(rewrite({"m.py": HEADER + loop})) or ""
-    assert (
-        "in_features_of: for each submodule, by its name: size of the last axis of its input."
-        in text
-    )
+    assert 'setattr(self, f"Dense_{i}", nn.Dense(3))' in text
+    assert '"""' not in text
 
 
 def test_several_arguments_stand_on_lines_of_their_own() -> None:

@@ -151,7 +151,7 @@ def test_a_size_behind_a_loop_with_break_is_not_that_of_its_last_item() -> None:
     )
 
 
-def test_a_size_that_not_every_end_of_a_round_has_is_asked_for() -> None:
+def test_layers_whose_size_not_every_end_of_a_round_has_are_lazy() -> None:
     source = _program(
         "for w in self.widths:\n"
         "    if w == self.at:\n"
@@ -160,7 +160,9 @@ def test_a_size_that_not_every_end_of_a_round_has_is_asked_for() -> None:
         "return nn.Dense(2)(x)"
     )
     assert printed_alike(source) == {"m.Model": "explicit"}
-    assert "in_features_of: dict[str, int]" in in_auto(source)
+    text = in_auto(source)
+    assert 'setattr(self, names("Dense"), nn.Dense(w))' in text
+    assert 'setattr(self, names("Dense"), nn.Dense(2))' in text
 
 
 def test_break_and_return_in_a_loop_that_builds_nothing_count() -> None:

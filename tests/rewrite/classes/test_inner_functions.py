@@ -124,7 +124,8 @@ def block(x, mdl):
 class Model(nn.Module):
   @nn.compact
   def __call__(self, x):
-    return block(x, nn.Dense(4))
+    layer = nn.Dense(4)
+    return block(layer(x), layer)
 """
     assert "self.sow for it" in refused(source)
 

@@ -89,5 +89,6 @@ def test_a_submodule_may_follow_a_function(setup: str) -> None:
     ],
 )
 def test_what_replaces_something_else_than_none_is_refused(setup: str) -> None:
-    found = refusal(module(setup, "self.a + x"))
+    call = "x + self.a" if "param" in setup else "self.a(x)"
+    found = refusal(module(setup, call))
     assert found.reason == "self.a holds what is built in one place and something else here"

@@ -6,10 +6,8 @@ import textwrap
 
 import pytest
 
-from nnx_migrate.rewrite.classes import ConvertedClass
-from nnx_migrate.sizes.result import NO_ROUND
-from tests.rewrite.classes.support import convert, converted, refusal
-from tests.rewrite.running import lazy, printed_alike
+from tests.rewrite.classes.support import HEADER, converted, refusal
+from tests.rewrite.running import printed_alike
 
 LISTED = """\
 class M(nn.Module):
@@ -49,17 +47,37 @@ def _two(body: str, setup: str = "pass") -> str:
     return TWO.format(body=textwrap.indent(body, "    "), setup=f"    {setup}")
 
 
+RUN = """
+
+def main():
+    x = jnp.linspace(-1, 1, 12).reshape(2, 6)
+    for model in ({models}):
+        variables = model.init(jax.random.key(0), x)
+        print(jax.tree.map(jnp.sum, variables))
+        print(model.apply(variables, x))
+"""
+
+
+def _alike(source: str, *models: str) -> str:
+    """The form of ``M``, after what its models make and give was compared in all forms."""
+    return printed_alike(HEADER + source + RUN.format(models=", ".join(models)))["m.M"]
+
+
 @pytest.mark.parametrize(
     "body",
     [
         "for layer in self.layers:\n  x = layer(x)\n  if self.flag:\n    break",
         "for layer in self.layers:\n  x = layer(x)\n  if self.flag:\n    return x",
         "for i, layer in enumerate(self.layers, 1):\n  if i == self.n:\n    continue\n  x = layer(x)",
-        "x = sum([layer(x) for i, layer in enumerate(self.layers) if i % 2 == 0])",
+        "x = x + sum([layer(x) for i, layer in enumerate(self.layers) if i % 2 == 0])",
     ],
 )
-def test_layers_of_a_list_that_some_rounds_do_not_reach_are_refused(body: str) -> None:
-    assert "whether the initial call reaches it hangs on more" in refusal(_listed(body)).reason
+def test_layers_of_a_list_that_some_rounds_do_not_reach_are_left_to_their_first_calls(
+    body: str,
+) -> None:
+    models = [f"M({flag}, {n})" for flag in (False, True) for n in (0, 1, 3)]
+    assert _alike(_listed(body), *models) == "explicit"
+    assert '}", nn.Dense(6))\n' in converted(_listed(body))
 
 
 @pytest.mark.parametrize(
@@ -86,9 +104,10 @@ def test_a_list_that_is_taken_apart_is_refused() -> None:
     assert "a list of submodules is taken apart" in refusal(_listed(body)).reason
 
 
-def test_a_list_whose_layers_nobody_follows_is_refused() -> None:
-    body = "layers = dict(enumerate(self.layers))\nx = layers[0](x)"
-    assert "no call seen here reaches it" in refusal(_listed(body)).reason
+def test_a_list_whose_layers_nobody_follows_is_left_to_their_first_calls() -> None:
+    source = _listed("layers = dict(enumerate(self.layers))\nx = layers[0](x)")
+    assert 'setattr(self, f"layers_{i}", nn.Dense(6))' in converted(source)
+    _alike(source, "M(False, 1)", "M(False, 3)")
 
 
 @pytest.mark.parametrize("other", ["(1, 2)", "range(2)", "x"])
@@ -119,8 +138,23 @@ def test_a_list_that_a_loop_goes_through_is_built(body: str) -> None:
         "for _ in range(2):\n  if self.flag:\n    return x\nx = self.second(x)",
     ],
 )
-def test_a_layer_behind_what_may_leave_is_refused(body: str) -> None:
-    assert "whether the initial call reaches it hangs on more" in refusal(_two(body)).reason
+def test_a_layer_behind_what_may_leave_is_left_to_its_first_call(body: str) -> None:
+    assert "    self.second = nn.Dense(6)\n" in converted(_two(body))
+    assert _alike(_two(body), "M(False)", "M(True)") == "explicit"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "f = partial(self.second)\nif self.flag:\n  x = f(x)",
+        "x = x[..., : self.second.features]\nif self.flag:\n  x = self.second(x)",
+        "if self.second and self.flag:\n  x = self.second(x)",
+    ],
+)
+def test_an_attribute_that_is_more_than_called_where_its_layer_is_not_reached_is_refused(
+    body: str,
+) -> None:
+    assert refusal(_two(body)).reason == "a lazy submodule is more than called here"
 
 
 @pytest.mark.parametrize(
@@ -128,17 +162,15 @@ def test_a_layer_behind_what_may_leave_is_refused(body: str) -> None:
     [
         ("layers = [self.second]\nif self.flag:\n  x = layers[0](x)", "pass"),
         ("second = self.second\nif self.flag:\n  x = second(x)", "pass"),
-        ("f = partial(self.second)\nif self.flag:\n  x = f(x)", "pass"),
-        ("x = x[..., : self.second.features]\nif self.flag:\n  x = self.second(x)", "pass"),
-        ("if self.second and self.flag:\n  x = self.second(x)", "pass"),
         ("if self.flag:\n  x = self.both[1](x)", "self.both = (self.first, self.second)"),
-        ("x = jnp.stack([f(x) for f in (self.second,) if self.flag])", "pass"),
+        ("for f in [f for f in (self.second,) if self.flag]:\n  x = f(x)", "pass"),
+        ("x = x + sum([f(x) for f in (self.second,) if self.flag])", "pass"),
     ],
 )
-def test_an_attribute_that_is_read_where_its_layer_is_not_built_is_refused(
+def test_an_attribute_that_is_read_where_its_layer_is_not_reached_is_there(
     body: str, setup: str
 ) -> None:
-    assert "its attribute is read where" in refusal(_two(body, setup)).reason
+    _alike(_two(body, setup), "M(False)", "M(True)")
 
 
 @pytest.mark.parametrize(
@@ -283,17 +315,16 @@ def test_a_list_that_a_loop_goes_through_in_each_round_is_built_if_there_is_one(
         ("self.both = {1: nn.Dense(6), 2: nn.Dense(6)}", "self.both[1](x)"),
     ],
 )
-def test_one_of_several_that_a_statement_builds_is_not_proven_where_a_loop_may_have_no_round(
+def test_one_of_several_that_a_statement_builds_is_left_to_its_first_call_where_a_loop_may_have_no_round(
     setup: str, call: str
 ) -> None:
     third = "self.third" if "third" in setup else "self.both[2]"
     body = f"x = {third}(x)\nfor _ in range(self.n):\n  x = {call}"
     model = _rounds(body, setup)
-    assert "if " not in converted(model)
-    found = convert(model)["M"]
-    assert isinstance(found, ConvertedClass)
-    assert NO_ROUND in [text for _, text in found.review]
-    assert NO_ROUND in lazy(f"import flax.linen as nn\n\n\n{model}", "M")
+    text = converted(model)
+    assert "if " not in text
+    assert " nn.Dense(6)" in text
+    assert _alike(model, "M(0, 0, ())", "M(2, 0, ())") == "explicit"
 
 
 READ_BESIDE = """\
@@ -345,7 +376,5 @@ if __name__ == "__main__":
 """
 
 
-def test_a_class_is_lazy_whose_attribute_is_read_where_a_call_by_default_does_not_build_it() -> (
-    None
-):
-    assert printed_alike(READ_BESIDE) == {"m.M": "lazy", "m.Outer": "explicit"}
+def test_a_layer_is_left_to_its_first_call_that_a_call_by_default_only_reads() -> None:
+    assert printed_alike(READ_BESIDE) == {"m.M": "explicit", "m.Outer": "explicit"}

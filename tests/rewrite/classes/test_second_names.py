@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrite.classes.support import refusal
 from tests.rewrite.running import printed_alike
 
 PROGRAM = """\
@@ -91,22 +90,44 @@ def test_a_second_name_that_a_property_cannot_read_keeps_the_class_lazy(
     assert forms(body, result)["m.M"] == "lazy"
 
 
-def test_lists_of_lists_have_no_name_to_look_up_sizes_by() -> None:
-    found = refusal(
-        """\
-        class M(nn.Module):
-          sizes: tuple = (3, 4)
+ROWS = """\
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
 
-          def setup(self):
-            rows = []
-            for size in self.sizes:
-              rows.append([nn.Dense(size), nn.Dense(size)])
-            self.rows = rows
 
-          def __call__(self, x):
-            for number in range(2):
-              x = jnp.fft.fft(self.rows[number][1](jnp.fft.fft(self.rows[number][0](x)).real)).real
-            return x
-        """
-    )
-    assert "path below an attribute is not known" in found.reason
+class M(nn.Module):
+    sizes: tuple = (3, 4)
+
+    def setup(self):
+        rows = []
+        for size in self.sizes:
+            rows.append([nn.Dense(size), nn.Dense(size)])
+        self.rows = rows
+
+    def __call__(self, x):
+        for {row} in self.rows:
+            x = jnp.fft.fft({last}(jnp.fft.fft({first}(x)).real)).real
+        return x
+
+
+def main():
+    x = jnp.arange(8.0).reshape(2, 4)
+    variables = M().init(jax.random.key(0), x)
+    print(jax.tree.map(jnp.shape, variables))
+    print(jax.jit(M().apply)(variables, x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "form"),
+    [
+        (("first, last", "first", "last"), "explicit"),
+        (("row", "row[0]", "row[1]"), "lazy"),  # items of what is no list of the class's
+    ],
+)
+def test_lists_of_lists_hold_lazy_submodules_where_names_tell_them(
+    names: tuple[str, str, str], form: str
+) -> None:
+    row, first, last = names
+    assert printed_alike(ROWS.format(row=row, first=first, last=last)) == {"m.M": form}

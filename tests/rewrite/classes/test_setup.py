@@ -296,12 +296,11 @@ class M(nn.Module):
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("self.a = nn.Dense(2, name=self.label)", "name of an attribute's submodule is computed"),
         (
             "self.a = 2 * self.param('a', nn.initializers.ones, (2,)) if x else 0",
             "larger expression",
         ),
-        ("self.a = nn.Dense(2, parent=self.scope)", "self.scope has no NNX counterpart"),
+        ("self.a = nn.Dense(2, parent=self.scope)", "a lazy submodule may be given a module here"),
         ("self.a = self.init(jax.random.key(0), 1)", "self.init has no NNX counterpart"),
     ],
 )
@@ -312,6 +311,14 @@ def test_refused(statement: str, reason: str) -> None:
     )
     assert reason in found.reason
     assert found.recipe
+
+
+def test_a_submodule_of_a_computed_name_is_refused() -> None:
+    found = refusal(
+        "class M(nn.Module):\n  label: str = 'x'\n\n  def setup(self):\n"
+        "    self.a = nn.Dense(2, name=self.label)\n\n  def __call__(self, x):\n    return self.a(x)\n"
+    )
+    assert found.reason == "the name of an attribute's submodule is computed"
 
 
 MATCH = """
@@ -366,8 +373,8 @@ def test_asking_for_dropout_asks_for_the_class_that_rewritten_modules_build() ->
     ("asked", "reason"),
     [
         ("nn.Dense", "isinstance asks for flax.linen.Dense"),
-        ("(nn.Dropout, nn.Dense)", "whether the initial call reaches it"),
-        ("nn.Dropout | nn.Dense", "whether the initial call reaches it"),
+        ("(nn.Dropout, nn.Dense)", "a lazy submodule is more than called here"),
+        ("nn.Dropout | nn.Dense", "a lazy submodule is more than called here"),
     ],
 )
 def test_asking_for_the_class_of_another_layer_is_refused(asked: str, reason: str) -> None:

@@ -65,7 +65,7 @@ GATHERED = module(
     "shape, sizes = [], {}\n"
     "for axis in tuple(range(x.ndim))[-self.n + 1 :]:\n"
     "    shape.append(x.shape[axis])\n"
-    "    sizes.update({f'b{axis}': x.shape[axis]})\n"
+    "    sizes = {**sizes, f'b{axis}': x.shape[axis]}\n"
     "for name, size in sizes.items():\n"
     "    x = x + self.param(name, nn.initializers.normal(), (size, 1)).mean()\n"
     "last = shape.pop()\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rewrite.classes.support import converted, refusal
+from tests.rewrite.running import in_auto, lazy, printed_alike
 
 HEADER = """\
 import functools
@@ -163,20 +164,50 @@ def test_objects_of_packages_without_layers_are_called(package: str, is_known: b
         assert "may build a submodule of a class that is not known" in refusal(text).reason
 
 
-FIELD_BODIES = {
-    "dict comprehension": "        parts = {n: self.layer(4) for n in ('a', 'b')}\n        return parts['a'](x)\n",
-    "two loops": "        parts = [self.layer(i + j) for i in self.kinds for j in self.kinds]\n        return parts[0](x)\n",
-}
+BY_FIELD = """\
+import functools
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
 
 
-@pytest.mark.parametrize("default", ["nn.Dense", "functools.partial(nn.Dense, use_bias=False)"])
-@pytest.mark.parametrize("body", FIELD_BODIES.values(), ids=FIELD_BODIES)
-def test_what_code_that_is_not_followed_builds_by_a_field_is_lazy(body: str, default: str) -> None:
-    text = (
-        f"{HEADER}    layer: Any = {default}\n\n    @nn.compact\n    def __call__(self, x):\n{body}"
-    )
-    reason = refusal(text).reason
-    assert "self.layer may build a submodule" in reason or "no call seen here reaches it" in reason
+class Net(nn.Module):
+    kinds: tuple[int, ...] = (1, 2)
+    layer: Any = {default}
+
+    @nn.compact
+    def __call__(self, x):
+        parts = {parts}
+        return parts[{first}](x)
+
+
+def main():
+    x = jnp.linspace(-1, 1, 8).reshape(2, 4)
+    for model in (Net(), Net(layer=nn.DenseGeneral)):
+        variables = model.init(jax.random.key(0), x)
+        print(jax.tree.map(jnp.sum, variables))
+        print(model.apply(variables, x))
+"""
+BY_DEFAULT = ["nn.Dense", "functools.partial(nn.Dense, use_bias=False)"]
+
+
+@pytest.mark.parametrize("default", BY_DEFAULT)
+def test_what_a_dict_comprehension_builds_by_a_field_is_left_to_its_first_call(
+    default: str,
+) -> None:
+    parts = "{n: self.layer(4) for n in ('a', 'b')}"
+    source = BY_FIELD.format(default=default, parts=parts, first="'a'")
+    assert printed_alike(source) == {"m.Net": "explicit"}
+
+
+@pytest.mark.parametrize("default", BY_DEFAULT)
+def test_what_code_that_is_not_followed_builds_by_a_field_is_lazy(default: str) -> None:
+    parts = "[self.layer(i + j) for i in self.kinds for j in self.kinds]"
+    source = BY_FIELD.format(default=default, parts=parts, first="0")
+    assert printed_alike(source) == {"m.Net": "lazy"}
+    assert "self.layer may build a submodule" in lazy(source, "Net")
 
 
 def test_what_such_code_computes_by_a_field_is_explicit() -> None:
@@ -228,15 +259,41 @@ def test_what_builds_no_unknown_module_may_be_explicit(setup: str, result: str) 
     assert "class Net(nnx.Module):" in converted(text)
 
 
-def test_an_unknown_list_of_a_known_class_is_no_unknown_builder() -> None:
-    text = f"""{HEADER}\
+REVERSED = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Part(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x)
+
+
+class Net(nn.Module):
+    width: int = 4
+
     def setup(self):
         parts = [None] * 2
         for i in reversed(range(2)):
-            parts[i] = Part(self.width)
+            parts[i] = Part(self.width + i)
         self.parts = parts
 
     def __call__(self, x):
         return self.parts[0](self.parts[1](x))
+
+
+def main():
+    x = jnp.linspace(-1, 1, 6).reshape(2, 3)
+    variables = Net().init(jax.random.key(0), x)
+    print(jax.tree.map(jnp.sum, variables))
+    print(Net().apply(variables, x))
 """
-    assert "may build" not in refusal(text).reason
+
+
+def test_an_unknown_list_of_a_known_class_is_left_to_the_first_calls_of_its_items() -> None:
+    assert printed_alike(REVERSED) == {"m.Part": "explicit", "m.Net": "explicit"}
+    assert "parts[i] = lazy(Part)(self.width + i)\n" in in_auto(REVERSED)

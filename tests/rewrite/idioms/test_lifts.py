@@ -82,7 +82,7 @@ class Gated(nn.Module):
 
 
 def test_09_init_runs_one_branch_and_later_calls_choose() -> None:
-    assert "whether the initial call reaches it" in refused(BRANCHES, "Gated")
+    assert "cond is not rewritten" in refused(BRANCHES, "Gated")
 
 
 FLOW = """\
@@ -269,7 +269,7 @@ class Model(nn.Module):
 
 
 def test_15_a_product_is_injected_and_its_gradient_rule_sees_the_parameters() -> None:
-    assert "'dot_general_cls' of Dense has no NNX counterpart" in refused(INJECTED)
+    assert "a lazy submodule is more than called here" in refused(INJECTED)
 
 
 REBOUND = """\

@@ -24,9 +24,8 @@ class Size:
 
     ``argument``: the input's name, or a part of it (``"carry[1]"``, ``"graphs.nodes"``); None for the
     first. ``axis``: which of its dimensions; None for the whole shape. ``of``: the scope path of a
-    submodule, when it is that one's input; a ``*`` in it stands for each direct submodule there, and
-    the size is a dict by their names. ``method``: which call has the input. ``fact``: not a size but
-    whether the input is ``"given"``, or its ``"truth"``.
+    submodule, when it is that one's input. ``method``: which call has the input. ``fact``: not a size
+    but whether the input is ``"given"``, or its ``"truth"``.
 
     >>> lazy(MlpBlock, in_features=Size(axis=-1), length=Size("tokens", 1))
     """
@@ -70,14 +69,12 @@ class Size:
 
     @property
     def shows_nowhere(self) -> bool:
-        """Whether variables do not show it: a whole shape, or one size for each of several submodules."""
-        return self.fact is None and (self.axis is None or "*" in self.path)
+        """Whether variables do not show it: a whole shape."""
+        return self.fact is None and self.axis is None
 
     def fits(self, path: Path) -> bool:
         """Whether the inputs of the submodule at a scope path may show it."""
-        return len(self.path) == len(path) and all(
-            step in ("*", name) for step, name in zip(self.path, path, strict=True)
-        )
+        return self.path == path
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

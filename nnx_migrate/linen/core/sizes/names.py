@@ -3,9 +3,8 @@
 ``in_features`` is the last axis of the first input (of a cell, beside its carry), ``NAME_features``
 that of another one, ``NAME_shape`` its shape, with ``input_`` in front where the plain name is taken. NAME may have numbers (``carry_1_features``: of
 ``carry[1]``) or be a field of an input (``nodes_features``: of ``graphs.nodes``). A submodule's scope path before such a name is
-that of the submodule: ``encoder_mlp_in_features``. ``_of`` behind it is a dict, by the names of the
-direct submodules: ``mlp_in_features_of`` of ``*/mlp``. ``with_NAME`` is whether an input is given,
-``init_NAME`` its truth.
+that of the submodule: ``encoder_mlp_in_features``. ``with_NAME``
+is whether an input is given, ``init_NAME`` its truth.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
 _ENDINGS: dict[str, int | None] = {"_features": -1, "_shape": None}
 _TAKEN = "input_"  # in front where the constructor has another use for the plain name
 _FACTS = (("with_", "given"), ("init_", "truth"))
-_NAME = re.compile(r"(?P<key>\w+_(?:features|shape))(?P<each>(?:_of)*)")
+_NAME = re.compile(r"\w+_(features|shape)")
 _INDEX = re.compile(r"(?:_\d+)+")
 
 
@@ -55,38 +54,30 @@ def size_by_name(parameter: inspect.Parameter, inputs: Collection[str]) -> Size 
 
 @dataclasses.dataclass(frozen=True)
 class NamedSize(Size):
-    """A size whose place shows when the module is built and called.
-
-    ``key``: the name without ``_of``; ``each``: how many of these it has.
-    """
+    """A size whose place shows when the module is built and called; ``key`` is its name."""
 
     key: str = ""
-    each: int = 0
 
     @classmethod
     def of_name(cls, name: str) -> NamedSize | None:
         """The size of a name; None where it is none's."""
         found = _NAME.fullmatch(name)
-        if found is None:
-            return None
-        key = found["key"]
-        axis = _ENDINGS["_" + key.rpartition("_")[2]]
-        return cls(axis=axis, key=key, each=found["each"].count("_of"))
+        return cls(axis=_ENDINGS[f"_{found[1]}"], key=name) if found is not None else None
 
     @property
     def path(self) -> Path:
-        """A ``*`` for each submodule of which a dict has the size, and an unknown rest."""
-        return (*("*",) * self.each, "?")
+        """An unknown one."""
+        return ("?",)
 
     def fits(self, path: Path) -> bool:
         """Whether the name may be that of an input of the submodule at a scope path."""
-        return len(path) >= self.each and self.key.startswith(_start(path[self.each :]))
+        return self.key.startswith(_start(path))
 
     def read_at(self, path: Path, inputs: Mapping[str, Any]) -> Any:
         """The size in the inputs of the module at a scope path; None where none has this name."""
         if not self.fits(path):
             return None
-        key = self.key.removeprefix(_start(path[self.each :]))
+        key = self.key.removeprefix(_start(path))
         if key == "in_features":  # of a cell, what it is given beside its carry
             return self.read({at: one for at, one in inputs.items() if at != "carry"})
         name = key.rpartition("_")[0]
@@ -101,8 +92,7 @@ class NamedSize(Size):
         Raises:
           UnknownSize: they do.
         """
-        groups = [path[: self.each] for path in paths]
-        if len(groups) != len(set(groups)):
+        if len(paths) > 1:
             found = ", ".join("/".join(path) or "the module itself" for path in sorted(paths))
             raise UnknownSize(
                 f"{self.key} may be a size of each of {found}: say which with"

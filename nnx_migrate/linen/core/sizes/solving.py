@@ -11,7 +11,6 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.arrays import shapes_in
 from nnx_migrate.linen.core.sizes.built import tried
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
-from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.linen.core.sizes.trials import Trials, called_on, class_of, some_value
 from nnx_migrate.linen.core.sizes.variables import of_variables, shown_by, shown_with_shapes
@@ -56,7 +55,6 @@ def solve(
         needed = {name: sizes[name] for name in (*hidden, *measured)}
         if any(one.shows_nowhere for one in needed.values()):
             found |= called_on(make, needed, found, method, args, kwargs)
-            found |= _completed(make, needed, found, held)
         needed = {name: one for name, one in needed.items() if name not in found}
         call = functools.partial(called_on, make, method=method, args=args, kwargs=kwargs)
         given = shapes_in((args, kwargs))
@@ -65,9 +63,7 @@ def solve(
     if not measured:
         return found
     try:
-        # A call with variables need not reach all that they are for: a layer may be skipped.
-        shown = Trials(make, found, measured, method, args, kwargs, is_partial=bool(held)).run()
-        shown |= _completed(make, measured, found | shown, held)
+        shown = Trials(make, found, measured, method, args, kwargs).run()
     except Exception:
         # A call of its own may need what only the given variables hold: the cache of a decoder.
         shown = shown_by(make, measured, found, held) if held else {}
@@ -93,20 +89,6 @@ def _require_unused(make: Callable[..., Any], name: str, sizes: dict[str, Any]) 
             f"{class_of(make).__qualname__}: nothing that was called has an input for {name}:"
             f" give it, or say where it shows: lazy(Class, {name}=Size(...))"
         ) from error
-
-
-def _completed(
-    make: Callable[..., Any], sizes: Mapping[str, Size], found: dict[str, Any], held: Any
-) -> dict[str, Any]:
-    """Dicts of sizes with those of submodules that the call does not reach, as the variables show."""
-    dicts = {name: size for name, size in sizes.items() if isinstance(found.get(name), SizeDict)}
-    if not held or not dicts:
-        return {}
-    known = {**{name: some_value(size) for name, size in sizes.items()}, **found}
-    shown = shown_by(make, dicts, known, held)
-    return {
-        name: SizeDict({**found[name], **parts}, found[name].guess) for name, parts in shown.items()
-    }
 
 
 def solve_part(

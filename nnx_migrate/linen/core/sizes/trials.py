@@ -17,7 +17,6 @@ from flax.core.scope import DenyList
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.arrays import is_array
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize, inputs_of
-from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.nn.variables.sharing import modules_in
 from nnx_migrate.nn.variables.state import Running, running
@@ -40,10 +39,6 @@ def class_of(make: Any) -> Any:
 
 def some_value(size: Size) -> Any:
     """A value with which a module can be built whatever its size is."""
-    return _nested(size.path, {}, _spare(size))
-
-
-def _spare(size: Size) -> Any:
     return _ANY if size.axis is not None else (_ANY,) * 3
 
 
@@ -55,11 +50,8 @@ def called_on(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> dict[str, Any]:
-    """Sizes in the inputs with which a method or function calls the module or its submodules.
-
-    A dict of sizes has those of the submodules that are called, and any number for others.
-    """
-    found = Trials(make, known, sizes, method, args, kwargs, is_partial=True).run()
+    """Sizes in the inputs with which a method or function calls the module or its submodules."""
+    found = Trials(make, known, sizes, method, args, kwargs).run()
     return {name: one for name, one in found.items() if one is not None}
 
 
@@ -73,7 +65,6 @@ class Trials:
     method: str | Callable[[Any], Any]  # its name, or a function of the module
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    is_partial: bool = False  # whether the call need not reach every submodule
 
     def run(self) -> dict[str, Any]:
         """The sizes.
@@ -134,18 +125,16 @@ class Trials:
 
     def _value(self, size: Size, seen: dict[Path, Any], shape: tuple[int, ...]) -> Any:
         """A guess that agrees with all that was measured."""
-        measured = _measured(size, seen)
-        guess = next(reversed(measured.values()), None)
-        if guess is None:
-            guess = shape[-1] if size.axis is not None else shape
-        return _nested(size.path, measured, guess)
+        measured = next(iter(_measured(size, seen).values()), None)
+        if measured is not None:
+            return measured
+        return shape[-1] if size.axis is not None else shape
 
     def _settled(self, size: Size, seen: dict[Path, Any]) -> Any:
         measured = _measured(size, seen)
         if isinstance(size, NamedSize):
             size.require_one(measured)
-        is_open = self.is_partial and "*" in size.path
-        return _nested(size.path, measured, _spare(size) if is_open else None)
+        return next(iter(measured.values()), None)
 
     def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
         """The inputs of the submodules' first calls, as shapes, and how the call ended."""
@@ -183,18 +172,6 @@ def _measured(size: Size, seen: Mapping[Path, Any]) -> dict[Path, Any]:
     """What the inputs of submodules show of a size, by their paths."""
     found = {path: size.read_at(path, inputs) for path, inputs in seen.items()}
     return {path: one for path, one in found.items() if one is not None}
-
-
-def _nested(pattern: Path, measured: Mapping[Path, Any], guess: Any) -> Any:
-    """Values by path as nested dicts, one level for each ``*``."""
-    if "*" not in pattern:
-        return next(iter(measured.values()), guess)
-    at = pattern.index("*")
-    found = {}
-    for name in dict.fromkeys(path[at] for path in measured):
-        below = {path[at + 1 :]: one for path, one in measured.items() if path[at] == name}
-        found[name] = _nested(pattern[at + 1 :], below, guess)
-    return found if guess is None else SizeDict(found, _nested(pattern[at + 1 :], {}, guess))
 
 
 def _listen(model: nnx.Module, sizes: Iterable[Size], *, with_root: bool) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from nnx_migrate.linen.core.sizes.built import PRIMES, Shapes, are_alike, built_shapes, shapes_of
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
-from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.sums import sizes_in_sums
 from nnx_migrate.linen.core.sizes.trials import class_of, some_value
 from nnx_migrate.linen.core.sizes.whole import fitting_shape, trial_shape
@@ -101,27 +100,6 @@ def shown_by(
     found |= {name: size for name, size in axes.items() if size is not None}
     rest = [name for name in numbers if name not in found]
     found |= sizes_in_sums(make, {**guess, **found}, rest, shapes)
-    for name, one in sizes.items():
-        if one.path.count("*") == 1 and one.axis is not None:
-            parts = _shown_parts(make, name, {**guess, **found}, shapes)
-            found |= {name: SizeDict(parts, guess[name].guess)} if parts else {}
-    return found
-
-
-def _shown_parts(
-    make: Callable[..., Any],
-    name: str,
-    known: dict[str, Any],
-    shapes: Shapes,
-) -> dict[str, int]:
-    """The sizes in a dict by submodules that an axis of a variable has."""
-    each = SizeDict({}, PRIMES[0])
-    first = built_shapes(make, {**known, name: each})
-    found: dict[str, int] = {}
-    for part in sorted(each.asked):
-        other = {**known, name: SizeDict({part: PRIMES[1]}, PRIMES[0])}
-        size = _axis(first, built_shapes(make, other), shapes)
-        found |= {} if size is None else {part: size}
     return found
 
 

@@ -6,16 +6,61 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.class_values import CLASS_LIFTS
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
+from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
+_BOXES = ("with_logical_partitioning", "with_partitioning")
 _LIFTS = CLASS_LIFTS | {"flax.linen.jit"}
+
+
+def given_classes(
+    project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
+) -> list[tuple[ast.expr, str]]:
+    """The names of classes that lazy submodules are given as fields, and the classes.
+
+    ``Attention(make=partial(Heads, 4))``, with ``Attention`` lazy: it gets ``partial(lazy(Heads), 4)``.
+    """
+    found: list[tuple[ast.expr, str]] = []
+    for site in sizes.sites.values():
+        if context.is_lazy(site) and not site.is_lazy:
+            above = cls.above(site.call)
+            method = next((one for one in above if isinstance(one, ast.FunctionDef)), None)
+            scope = cls.scope if method is None else cls.scope.enter(method)
+            for value in (*site.call.args, *(one.value for one in site.call.keywords)):
+                found += class_names(project, scope, value)
+    return found
+
+
+def class_names(project: Project, scope: Scope, value: ast.expr) -> list[tuple[ast.expr, str]]:
+    """The name of the class that an expression is, or is a partial of."""
+    match value:
+        case ast.Name() | ast.Attribute():
+            symbol = project.resolve(value, scope)
+            is_class = symbol in project.linen or layer_of(symbol) is not None
+            return [(value, symbol)] if symbol is not None and is_class else []
+        case ast.Call(func=function, args=[first, *_]) if (
+            project.resolve(function, scope) == "functools.partial"
+        ):
+            return class_names(project, scope, first)
+    return []
+
+
+def _fields_alone(value: ast.expr) -> ast.expr:
+    """What a partial gives its class, or nothing."""
+    given = (
+        [*value.args[1:], *(one.value for one in value.keywords)]
+        if isinstance(value, ast.Call)
+        else []
+    )
+    return ast.Tuple(given, ast.Load())
 
 
 @dataclass
@@ -24,12 +69,14 @@ class LazyArguments:
 
     Attributes:
       modules: the submodules that the class builds.
+      takes_classes: whether what gets them is explicit code, which takes explicit classes.
     """
 
     project: Project
     cls: ClassInfo
     items: Mapping[int, Item]
     modules: Holders
+    takes_classes: bool = False
 
     def check(self, call: ast.Call) -> None:
         """Refuse arguments that are not the same in both forms.
@@ -38,6 +85,21 @@ class LazyArguments:
           Refused: one may hold a module, or build one.
         """
         self._check(call, [*call.args, *(one.value for one in call.keywords)])
+        if not self.takes_classes:
+            self._check_axes(call)
+
+    def _check_axes(self, call: ast.Call) -> None:
+        """Refuse initializers where some name axes: lazy code takes Linen's boxes, explicit code makes none."""
+        given = [one for one in call.keywords if one.arg is None or one.arg.endswith("init")]
+        if given and any(
+            word in one.text for one in self.project.modules.values() for word in _BOXES
+        ):
+            raise Refused(
+                given[0].value,
+                "a lazy submodule may be given an initializer that names axes",
+                "name the axes where the submodule is defined",
+                "lazy_submodule",
+            )
 
     def check_partial(self, call: ast.Call) -> None:
         """Refuse what a partial of a lazy class gives it, as `check` does.
@@ -48,7 +110,10 @@ class LazyArguments:
         self._check(call, [*call.args[1:], *(one.value for one in call.keywords)])
 
     def _check(self, call: ast.Call, values: list[ast.expr]) -> None:
+        scope = self.cls.scope.enter(self._method_of(call))
         for value in values:
+            if not self.takes_classes and class_names(self.project, scope, value):
+                value = _fields_alone(value)
             if self._may_hold(value, self._method_of(call), set()):
                 raise Refused(
                     value,
@@ -110,7 +175,7 @@ class LazyArguments:
         if symbol is None:
             return False
         if symbol in self.project.linen or is_linen_class(symbol) or symbol in _LIFTS:
-            return True
+            return not self.takes_classes
         definition = self.project.definition(symbol)
         if definition is None or isinstance(definition[1], ast.ClassDef):
             return False

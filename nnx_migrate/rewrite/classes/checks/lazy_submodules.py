@@ -14,19 +14,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.class_values import class_values
-from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
+from nnx_migrate.rewrite.classes.checks.lazy_arguments import (
+    LazyArguments,
+    given_classes,
+)
 from nnx_migrate.rewrite.classes.checks.variable_paths import leads_past_lazy, path_above
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, receiver_of, submodule_keys
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
-from nnx_migrate.rewrite.classes.writing.construct import is_lazy_site
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.sizes.factories import built_classes, factory_functions
-from nnx_migrate.sizes.result import ClassSizes, SiteKind
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import names_in_text
@@ -34,7 +36,18 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
 RULE = "lazy_submodule"
-_PLAIN = frozenset({"flax.linen.compact", "flax.linen.nowrap", "staticmethod", "property"})
+_PLAIN = frozenset(
+    {
+        "flax.linen.compact",
+        "flax.linen.nowrap",
+        "staticmethod",
+        "property",
+        "abc.abstractmethod",
+        "typing.final",
+        "typing.override",
+        "typing_extensions.override",
+    }
+)
 
 
 def check_lazy_submodules(
@@ -52,8 +65,8 @@ def check_lazy_submodules(
     bases = [one.name for one in cls.mro[1:] if one.name in project.linen]
     if any(map(context.holds_lazy, bases)):
         raise _refused(cls.node, "its base holds submodules that are lazy")
-    lazy = {key for key, one in sizes.sites.items() if is_lazy_site(one, context)}
-    inside = {key for key, one in sizes.sites.items() if context.is_lazy_inside(one.symbol)}
+    lazy = {key for key, one in sizes.sites.items() if context.is_lazy(one)}
+    inside = {key for key, one in sizes.sites.items() if context.is_lazy_inside(one)}
     for name in sorted(_held_classes(project, cls, sizes)):
         if context.holds_lazy(name) and name not in context.lifted:
             raise _refused(cls.node, f"it has {name}, which holds lazy submodules, as a value")
@@ -67,7 +80,7 @@ def check_lazy_submodules(
         raise _refused(cls.node, reason)
     for key in inside:
         site = sizes.sites[key]
-        known = site.kind is SiteKind.CLASS or (site.kind is SiteKind.FACTORY and key in lazy)
+        known = site.kind is SiteKind.CLASS or key in lazy
         if key not in items or not known or site.out_variable is not None:
             raise _refused(
                 site.call, f"{site.symbol} is lazy, and is built by more than a call of it"
@@ -75,13 +88,17 @@ def check_lazy_submodules(
         built = built_classes(project, site.symbol)
         if cls in built:
             raise _refused(site.call, "it builds itself, and holds lazy submodules")
-        for one in built if key in lazy else ():
+        for one in built if site.symbol in context.lazy else ():
             _check_class(one, site.call)
-    sites = submodule_keys(items)
-    modules = Holders(cls, sites)
+    sites = (key for key in submodule_keys(items) if not items[key].is_in_scope)  # gives an array
+    modules = Holders(cls, frozenset(sites))
     given = LazyArguments(project, cls, items, modules)
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
-        given.check(items[key].call)
+        site = sizes.sites[key]
+        _check_name(project, cls, items[key], site)
+        is_explicit = site.is_lazy and site.kind is not SiteKind.LAYER
+        is_explicit = is_explicit and not context.is_lazy_value(site.symbol)
+        replace(given, takes_classes=is_explicit).check(items[key].call)
     for partial in partials:
         given.check_partial(partial)
     _check_methods(project, cls)
@@ -91,18 +108,38 @@ def check_lazy_submodules(
     return True
 
 
-def _is_told(cls: ClassInfo, sizes: ClassSizes, inside: Collection[int]) -> bool:
-    """Whether facts of the initial call decide about lazy modules, whose variables do not show them.
+def _check_name(project: Project, cls: ClassInfo, item: Item, site: Site) -> None:
+    """Refuse what a function builds in a compact method, if that is one thing or another.
 
-    Those that ``setup`` builds hang on what is told about them alone.
+    Raises:
+      Refused: it is lazy, and Linen's name for it is known when it is built.
     """
+    functions = {one.symbol for one in factory_functions(project).values()}
+    setup = cls.find("setup")
+    is_in_setup = setup is not None and any(one is item.call for one in walk(setup[1]))
+    is_named = site.class_name is not None or item.name is not None or is_in_setup
+    if site.symbol in functions and not is_named:
+        raise _refused(site.call, "what this function builds has no one name in Linen")
+
+
+def _is_told(cls: ClassInfo, sizes: ClassSizes, inside: Collection[int]) -> bool:
+    """Whether facts of the initial call decide about lazy modules, whose variables do not show them."""
     facts = {one.name for one in sizes.new_arguments if one.fact is not None}
     reached = (sizes.sites[key].reached or "" for key in inside)
-    setup = cls.methods.get("setup")
-    in_setup = {id(one) for one in each(setup, ast.Call)} if setup is not None else set()
-    return (bool(sizes.facts) and not in_setup.issuperset(inside)) or any(
-        facts & names_in_text(text) for text in reached if text
-    )
+    if any(facts & names_in_text(text) for text in reached if text):
+        return True
+    tests = [
+        one
+        for method in methods_of(cls)
+        for one in each(method, ast.If | ast.IfExp | ast.BoolOp)
+        if any(id(node) in sizes.facts for node in walk(getattr(one, "test", one)))
+    ]
+    return any(_ends(one) or any(id(node) in inside for node in walk(one)) for one in tests)
+
+
+def _ends(test: ast.AST) -> bool:
+    """Whether what follows a test hangs on it, too."""
+    return any(isinstance(one, ast.Return | ast.Continue | ast.Break) for one in walk(test))
 
 
 def _held_classes(project: Project, cls: ClassInfo, sizes: ClassSizes) -> set[str]:
@@ -142,12 +179,13 @@ def _lazy_partials(
     Raises:
       Refused: a lazy class goes elsewhere as a value, or a call of it may build something else.
     """
-    for symbol, value in class_values(project, cls):
-        if not context.is_lazy_value(symbol):
+    given = {id(one) for one, _ in given_classes(project, cls, sizes, context)}
+    for node, symbol, value in class_values(project, cls):
+        if not context.is_lazy_value(symbol) or id(node) in given:
             continue
         calls = value.calls if value is not None else ()
         sites = [sizes.sites.get(id(call)) for call in calls]
-        if value is None or any(one is None or not is_lazy_site(one, context) for one in sites):
+        if value is None or any(one is None or not context.is_lazy(one) for one in sites):
             raise _refused(cls.node, f"it has {symbol}, which is lazy, as a value")
         yield from value.partials
 
@@ -257,7 +295,7 @@ class _Uses:
                 return is_call and is_method and self._gives_arrays(call)
             case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
                 return True
-            case ast.Assign() | ast.AnnAssign() | ast.For() | ast.comprehension():
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.For() | ast.comprehension():
                 return True
             case ast.Return():  # to code around, which finds it inside of the module
                 return self.method.name != "__call__" and not self._is_called_by_itself()

@@ -9,10 +9,8 @@ from collections.abc import Iterable, Sequence
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import IMPORTS
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
-from nnx_migrate.rewrite.classes.checks.scope_names import is_nameless
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE
-from nnx_migrate.sizes.result import SCOPE_NAME
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
@@ -44,14 +42,6 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
             "sizes",
         )
     _check_own(cls, function)
-    if any(is_nameless(one.body) for one in functions):
-        raise Refused(
-            cls.node,
-            "a size that differs from submodule to submodule is needed where the name of"
-            " the submodule is not known",
-            "give the submodule a name= or its sizes as fields",
-            "sizes",
-        )
     _check_builtins(cls, functions)
     imported = {name.partition(".")[0] for name in IMPORTS}
     known = {*_BUILTINS} | imported | {"__class__"} | _class_names(cls) | builders
@@ -70,7 +60,7 @@ def _check_own(cls: ClassInfo, function: ast.FunctionDef) -> None:
     called = {
         one.func.id for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
     }
-    own = {name for name in bound if name == SCOPE_NAME or name.startswith(OUT_VARIABLE)}
+    own = {name for name in bound if name.startswith(OUT_VARIABLE)}
     taken = (own | (called & {COUNTER})) & cls.local_names
     taken |= {"rngs"} & (bound | (cls.module.table.keys() & cls.local_names))
     if taken:

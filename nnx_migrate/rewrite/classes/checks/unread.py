@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.source.classes import ClassInfo
@@ -54,9 +54,11 @@ def _unread(
 
 
 def _builds(value: ast.expr, items: Mapping[int, Item]) -> bool:
+    """Whether what a value builds has variables before it is called."""
     found = (items.get(id(one)) for one in walk(value))
     return any(
-        one is not None and one.kind is ItemKind.SITE and not one.free_of_variables for one in found
+        one is not None and one.site is not None and not (one.free_of_variables or one.site.is_lazy)
+        for one in found
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import is_attribute_name, receiver_of
 from nnx_migrate.rewrite.classes.variables.submodule_names import LEAVES
-from nnx_migrate.sizes.result import ClassSizes, SiteKind
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each
@@ -34,15 +34,15 @@ def leads_past_lazy(
       steps: the attributes, without the variable's own name: ``("model", "decoder", "embed")``.
     """
     for step in steps:
-        symbol = _class_at(cls, sizes, step)
-        if symbol is None or context.is_lazy_value(symbol):
+        site = _site_at(cls, sizes, step)
+        if site is None or site.symbol is None or context.is_lazy(site):
             return False
-        if not context.is_lazy_inside(symbol):
+        if not context.is_lazy_inside(site):
             return True
-        inner = context.sizes_of(symbol)
-        if inner is None or symbol not in project.linen:
+        inner = context.sizes_of(site.symbol)
+        if inner is None or site.symbol not in project.linen:
             return False
-        cls, sizes = project.linen[symbol], inner
+        cls, sizes = project.linen[site.symbol], inner
     return False
 
 
@@ -60,13 +60,13 @@ def path_above(node: ast.Attribute, above: Mapping[int, ast.AST]) -> tuple[str, 
     return (node.value.attr, *keys[1:-1])
 
 
-def _class_at(cls: ClassInfo, sizes: ClassSizes, name: str) -> str | None:
-    """The class of the submodule that an attribute holds, where one call alone says so."""
+def _site_at(cls: ClassInfo, sizes: ClassSizes, name: str) -> Site | None:
+    """What builds the submodule that an attribute holds, where one call alone says so."""
     calls = [*_values(cls, name)]
     site = sizes.sites.get(id(calls[0])) if len(calls) == 1 else None
     if site is None or site.kind not in (SiteKind.LAYER, SiteKind.CLASS):
         return None
-    return None if any(one.arg == "name" for one in site.call.keywords) else site.symbol
+    return None if any(one.arg == "name" for one in site.call.keywords) else site
 
 
 def _values(cls: ClassInfo, name: str) -> Iterator[ast.AST]:

@@ -85,7 +85,20 @@ def moves_of(
             if moving:
                 is_layer = layer_of(symbol) is not None
                 _move_partial(project, node, moving, uses, items, moves, is_layer=is_layer)
+    _check_copies(items, moves, context)
     return moves
+
+
+def _check_copies(items: Mapping[int, Item], moves: Moves, context: ConversionContext) -> None:
+    """Refuse copies of modules with lazy ones: a lazy module is known by what the explicit one holds.
+
+    Raises:
+      Refused: one is called as a view, or with fields of the call.
+    """
+    for item in items.values():
+        is_copied = id(item.call) in moves.views or id(item.call) in moves.late
+        if is_copied and item.site is not None and context.is_lazy_inside(item.site):
+            raise _refusal(item.call, "it holds lazy submodules, and the call decides its fields")
 
 
 def _moving(

@@ -31,9 +31,9 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
 from nnx_migrate.rewrite.classes.naming import Name, numbered
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
-from nnx_migrate.rewrite.classes.writing.construct import Builder, asks_its_name
+from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
-from nnx_migrate.sizes.result import SCOPE_NAME, LoopCarry
+from nnx_migrate.sizes.result import LoopCarry
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.walking import walk
 
@@ -172,9 +172,6 @@ class Emitter:
         site = item.site
         if item.is_in_scope:
             return [wrapped(run(value), indent, self.layout.page, is_moved=True)]
-        if site is not None and asks_its_name(site):
-            made.append(assign(SCOPE_NAME, name_node(name, self.renderer)))
-            name = name if name.literal is not None else Name(text=SCOPE_NAME)
         if temporary is not None:
             made.append(assign(temporary, value))
             value = dotted(temporary)

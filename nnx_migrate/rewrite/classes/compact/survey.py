@@ -236,7 +236,7 @@ def _names_in(text: str) -> frozenset[str]:
 
 def _widths(sizes: ClassSizes) -> frozenset[str]:
     """Arguments that are submodules' widths, which calls of the whole module measure, and what follows them."""
-    measured = (one for one in sizes.new_arguments if one.each or one.submodule)
+    measured = (one for one in sizes.new_arguments if one.submodule)
     found = {one.name for one in measured if one.axis is not None}
     carried = [one for many in sizes.carried.values() for one in many]
     before = -1
@@ -261,7 +261,7 @@ def _whole(
         texts = item.site.sizes.values() if item.site is not None and widths else ()
         if parts & moves.values or any(widths & _names_in(one) for one in texts):
             completed.add(key)
-        if item.site is not None and context.is_lazy_inside(item.site.symbol):
+        if item.site is not None and context.is_lazy_inside(item.site):
             completed.add(key)
     return frozenset(
         key

@@ -311,13 +311,6 @@ def size_parameter(one: SizeArgument) -> cst.Param:
         default = None if one.default is None else expression(str(one.default))
         return parameter(one.name, dotted("bool"), default)
     kind = "int" if one.axis is not None else "tuple[int, ...]"
-    if one.each is not None:  # the same for the dict that each submodule needs
-        kind = _dict_of(one.each, kind)
     if one.optional:
         return parameter(one.name, expression(f"{kind} | None"), dotted("None"))
     return parameter(one.name, expression(kind))
-
-
-def _dict_of(each: str, kind: str) -> str:
-    inner = each.removesuffix("_of")
-    return f"dict[str, {kind if inner == each else _dict_of(inner, kind)}]"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import Expression, code_of, dotted, string
-from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.expressions import Expression, dotted, string
 from nnx_migrate.edit.statements import (
     GONE,
     Statement,
@@ -27,7 +27,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, stat
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.hoisting import Hoisting
 from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
-from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items, listed_params
+from nnx_migrate.rewrite.classes.setup.lists import listed_items, listed_params
 from nnx_migrate.rewrite.classes.setup.optional import inherited_edits, optional_edits
 from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.setup.properties import (
@@ -101,9 +101,7 @@ class SetupConverter:
         self._check_places(items, found)
         edits: Edits = nodes_of({k: v for k, v in self.static.items() if k in inside})
         edits |= nodes_of({k: v for k, v in self.sizes.dims.items() if k in inside})
-        indexed = appended_names(self.method, found)
-        for key, item in items.items():
-            edits[key] = self._construction(item, indexed.get(key))
+        edits |= {key: functools.partial(self.builder, item) for key, item in items.items()}
         properties: dict[str, Expression] = {}
         built: list[str] = []
         structures = Structures(
@@ -157,13 +155,6 @@ class SetupConverter:
         body = rest if has_docstring and is_docstring(first) else [first, *rest]
         found, left = rewritten_block((one, GONE if is_pass(one) else None) for one in body)
         return tuple(found), left
-
-    def _construction(self, item: Item, indexed: str | None) -> Callable[[Renderer], Expression]:
-        def make(renderer: Renderer) -> Expression:
-            name = indexed if item.name is None else code_of(renderer.render(item.name))
-            return self.builder(item, renderer, name)
-
-        return make
 
     def _check_places(self, items: Mapping[int, Item], found: list[Attribute]) -> None:
         direct = {id(one.value) for one in found if one.kind is not Kind.COMPUTED}

@@ -12,12 +12,9 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
-from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, free_names
-from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.walking import each, walk
-
-_CONTAINERS = (ast.List, ast.Tuple, ast.Dict, *COMPREHENSIONS)
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,6 @@ class ComprehensionLoop:
     """``self.<attribute> = [<submodule> for <target> in <iter>]``.
 
     Attributes:
-      asks_name: a size of the element, or of a submodule inside it, is looked up under its name.
       index: what numbers the elements where the loop has no name for it (``for _ in range(3)``).
     """
 
@@ -33,7 +29,6 @@ class ComprehensionLoop:
     node: ast.ListComp
     generator: ast.comprehension
     item: Item
-    asks_name: bool
     index: str = ""
 
     @property
@@ -87,10 +82,7 @@ def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> Comprehensi
         ):
             item = items.get(id(element))
             if item is not None and item.kind is ItemKind.SITE:
-                inside = (items.get(id(node)) for node in walk(element))
-                sites = (each.site for each in inside if each is not None)
-                asks = any(asks_its_name(site) for site in sites if site is not None)
-                return ComprehensionLoop(one, one.value, generator, item, asks)
+                return ComprehensionLoop(one, one.value, generator, item)
     return None
 
 
@@ -106,37 +98,6 @@ def listed_params(one: Attribute, items: Mapping[int, Item]) -> Iterator[int]:
         item = items.get(id(element))
         if item is not None and item.kind is ItemKind.PARAM:
             yield id(element)
-
-
-def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int, str]:
-    """Attribute names of what is appended to local lists that become attributes, by id of value.
-
-    An element is named after the length of its list when it is appended. One that is bound to a
-    local first counts when nothing is appended between. What stands inside it has the same text:
-    its sizes are looked up under the name of the element. A list that is appended has no such name.
-    """
-    lists = {
-        one.value.id: one.name
-        for one in found
-        if one.kind is Kind.STRUCTURE and isinstance(one.value, ast.Name)
-    }
-    names: dict[int, str] = {}
-    held: dict[str, list[ast.expr]] = {}  # by local, whichever branch bound it
-    for statement in statements(method.body):
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=local)], value=value):
-                held.setdefault(local, []).append(value)
-            case ast.Expr(
-                value=ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value]
-                )
-            ):
-                values = held.get(value.id, []) if isinstance(value, ast.Name) else [value]
-                if name in lists and not any(isinstance(one, _CONTAINERS) for one in values):
-                    text = f'f"{lists[name]}_{{len({name})}}"'
-                    names |= {id(node): text for one in values for node in walk(one)}
-                held = {}
-    return names
 
 
 def listed_items(

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
     Expression,
-    code_of,
     dotted,
     expression,
-    numbered,
     operation,
     string,
 )
@@ -35,7 +33,7 @@ from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes
+from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -84,8 +82,7 @@ class Structures:
             if item is not None and item.name is not None:
                 edits[id(node)] = named(item, self.builder)
         properties[one.name] = call("nnm.get_submodules", "self", string(one.name))
-        asks_index = found is not None and found.asks_name and found.item.name is None
-        if found is not None and (self.sizes.carried.get(id(found.node)) or asks_index):
+        if found is not None and self.sizes.carried.get(id(found.node)):
             edits[id(one.statement)] = self._loop(found, collect=self._free(f"{one.name}_list"))
             return
         is_added = isinstance(one.statement, ast.AugAssign)
@@ -127,19 +124,12 @@ class Structures:
             if collect is not None:
                 before.append(assign(collect, cst.List([])))
                 body = [run(call(f"{collect}.append", renderer.render(found.node.elt)))]
-                if found.asks_name:
-                    name = numbered(attribute, call("len", collect))
-                    body = [assign(SCOPE_NAME, name), *body]
                 stored = call("nnm.set_submodules", "self", string(attribute), collect)
                 last = [run(stored)]
             else:
                 value, name = self.builder(found.item, renderer), found.name_node(renderer)
-                body, last = [], []
-                if found.asks_name:
-                    body, name = [assign(SCOPE_NAME, name)], dotted(SCOPE_NAME)
-                body.append(
-                    wrapped(run(call("setattr", "self", name, value)), inner, self.layout.page)
-                )
+                stored = call("setattr", "self", name, value)
+                body, last = [wrapped(run(stored), inner, self.layout.page)], []
             target, over = found.target(renderer), renderer.render(found.generator.iter)
             made = [*before, loop(target, over, [*body, *after], unit), *last]
             return with_inner_comments(made, renderer.sources.pairs[id(one.statement)])
@@ -153,7 +143,7 @@ def named(item: Item, builder: Builder) -> Callable[[Renderer], Expression]:
     def make(renderer: Renderer) -> Expression:
         assert item.name is not None
         name = renderer.render(item.name)
-        return call("nnm.named", name, builder(item, renderer, code_of(name)))
+        return call("nnm.named", name, builder(item, renderer))
 
     return make
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
@@ -28,7 +27,8 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.in_scope import building_call
-from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
+from nnx_migrate.rewrite.lazy_form import declarations
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.dtypes import may_mix_dtypes
 from nnx_migrate.source.names import names_in_text
@@ -69,17 +69,15 @@ class Builder:
             texts = [site.sizes[one] for one in may_be_none if one in site.sizes]
             only = {site.sizes[one] for one in site.only_with if one in site.sizes}
             passed = {name for text in texts if text not in only for name in _handed(text)}
-            passed |= {text.partition(" or {}).get(")[0][1:] for text in site.sizes.values()}
         needed = sorted((names_in(node) & self.optional) - passed - _tested(node))
         return conjunction([is_not_none(dotted(one)) for one in needed]) if needed else None
 
-    def __call__(self, item: Item, renderer: Renderer, scope_name: str | None = None) -> Expression:
+    def __call__(self, item: Item, renderer: Renderer) -> Expression:
         """The constructor expression of ``item``.
 
-        ``scope_name`` is the text of its name where sizes are looked up under it; without one a
-        local of that name must hold it. Comments of what is left out stand above the arguments.
+        Comments of what is left out stand above the arguments.
         """
-        made = self._made(item, renderer, scope_name)
+        made = self._made(item, renderer)
         left = self._left_out(item.call, made, renderer)
         found: Expression = with_comments(made, left, renderer.unit)
         return found
@@ -98,7 +96,7 @@ class Builder:
         ]
         return left_out(found, made, taken=taken)
 
-    def _made(self, item: Item, renderer: Renderer, scope_name: str | None) -> Expression:
+    def _made(self, item: Item, renderer: Renderer) -> Expression:
         match item.kind:
             case ItemKind.PARAM:
                 self.remarks.imports.add("nnx")
@@ -109,8 +107,7 @@ class Builder:
                 return made_call("nnm.variable", item.collection_node(renderer), value)
             case _:
                 assert item.site is not None
-                site = item.site if scope_name is None else _looked_up(item.site, scope_name)
-                return self.site(site, renderer)
+                return self.site(item.site, renderer)
 
     def _initial(self, item: Item, renderer: Renderer, *, key: bool) -> Expression:
         assert item.init is not None
@@ -126,8 +123,8 @@ class Builder:
     def site(self, site: Site, renderer: Renderer) -> Expression:
         """The constructor expression of a submodule."""
         call = self._plain(site.call)
-        if is_lazy_site(site, self.context):
-            return same_call(renderer.render(call.func), call, renderer, [])
+        if self.context.is_lazy(site):
+            return same_call(self._lazily(site, renderer), call, renderer, [])
         if site.kind is SiteKind.LAYER:
             found = convert_call(
                 LayerCall(
@@ -150,6 +147,18 @@ class Builder:
             )
             return self._taken(found, site)
         return self._project_class(site, call, renderer)
+
+    def _lazily(self, site: Site, renderer: Renderer) -> Expression:
+        """What builds a lazy submodule: Linen's name, or the lazy form of what builds explicit ones."""
+        function: Expression = renderer.render(site.call.func)
+        is_lazy = site.kind is SiteKind.LAYER or self.context.is_lazy_value(site.symbol)
+        if is_lazy or not site.is_lazy:
+            return function
+        arguments = self.context.new_arguments.get(site.symbol or "", ())
+        cls = self.project.linen.get(site.symbol or "")
+        more = declarations(cls, arguments) if cls is not None else {}
+        self.remarks.imports |= {"lazy", "Size"} if more else {"lazy"}
+        return made_call("lazy", function, *(named(name, size) for name, size in more.items()))
 
     def _taken(self, found: Code | Refusal, site: Site) -> Expression:
         node: Expression = self.remarks.take(found, site.call)
@@ -189,25 +198,6 @@ class Builder:
         plain = copy.copy(call)
         plain.args, plain.keywords = arguments, kept
         return plain
-
-
-def is_lazy_site(site: Site, context: ConversionContext) -> bool:
-    """Whether what a constructor call builds takes its sizes in its first call."""
-    is_value = site.kind is SiteKind.FACTORY
-    return context.is_lazy_value(site.symbol) if is_value else site.symbol in context.lazy
-
-
-_NAME = re.compile(rf"\b{SCOPE_NAME}\b")
-
-
-def asks_its_name(site: Site) -> bool:
-    """Whether a size of the submodule is looked up under its scope name."""
-    return any(SCOPE_NAME in names_in_text(text) for text in site.sizes.values())
-
-
-def _looked_up(site: Site, name: str) -> Site:
-    sizes = {key: _NAME.sub(lambda _: name, text) for key, text in site.sizes.items()}
-    return replace(site, sizes=sizes)
 
 
 def _plain_value(item: Item) -> ast.expr | None:

@@ -29,10 +29,6 @@ def described(one: SizeArgument) -> str:
     if one.fact is not None:
         what = "is given" if one.fact == "given" else "is true"
         return f"whether {one.argument} {what} in the first call{method}."
-    if one.each is not None:
-        whose = f"each submodule of {one.submodule}" if one.submodule else "each submodule"
-        whose += f", at {one.within} below it" if one.within else ""
-        return f"for {whose}, by its name: {_in_words(one)} its input."
     if one.submodule is not None:
         path = one.submodule
         given = f"{one.argument} of {path}" if one.argument else f"the input of {path}"
@@ -52,7 +48,7 @@ def _unless(one: SizeArgument) -> str:
 
 def speaks_for_itself(one: SizeArgument) -> bool:
     """Whether the argument is the last axis of an input, and is named after it."""
-    return one.fact is None and one.each is None and one.submodule is None and one.axis == -1
+    return one.fact is None and one.submodule is None and one.axis == -1
 
 
 def documented(

@@ -15,7 +15,7 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize
 from nnx_migrate.linen.core.sizes.names import NamedSize, size_by_name
 from nnx_migrate.model import SizeArgument
-from tests.rewrite.outside.test_size_declarations import TOLD_BY_NAME
+from tests.rewrite.test_lazy_form import TOLD_BY_NAME
 
 KEY = jax.random.key(0)
 
@@ -36,9 +36,6 @@ READ = {
     "a field": ("edges_features", (), 5),
     "a submodule's": ("mlp_head_in_features", ("mlp", "head"), 4),
     "a submodule's item": ("cell_0_carry_0_features", ("cell_0",), 6),
-    "that of each submodule": ("in_features_of", ("any",), 4),
-    "that of a part of each": ("attn_x_shape_of", ("block_1", "attn"), (2, 4)),
-    "that of each of each": ("x_shape_of_of", ("block_1", "attn"), (2, 4)),
 }
 NOT_READ = {
     "of another submodule": ("mlp_head_in_features", ("mlp", "tail")),
@@ -46,8 +43,7 @@ NOT_READ = {
     "of no input": ("y_features", ()),
     "of no item": ("x_of_features", ()),
     "of a method of an input": ("count_features", ()),
-    "of a part that is not each": ("in_features_of", ()),
-    "of a part of the part": ("in_features_of", ("any", "dense")),
+    "of a part of the part": ("mlp_in_features", ("mlp", "head")),
 }
 
 
@@ -72,7 +68,9 @@ def test_names_that_rewrite_leaves_to_be_read_are_read(size: SizeArgument) -> No
     assert NamedSize.of_name(size.name).read_at(path, inputs) == wanted
 
 
-@pytest.mark.parametrize("name", ["features", "width", "_features", "x_features_of_x", "shape_of"])
+@pytest.mark.parametrize(
+    "name", ["features", "width", "_features", "x_features_of_x", "in_features_of", "shape_of"]
+)
 def test_other_names_are_no_sizes(name: str) -> None:
     assert NamedSize.of_name(name) is None
 
@@ -93,13 +91,13 @@ class Net(nnx.Module):
         *,
         nodes_features: int,
         head_in_features: int,
-        in_features_of: dict[str, int],
+        mix_in_features: int,
         wide_features: int | None = None,
         rngs: nnx.Rngs,
     ):
         self.nodes = nnx.Linear(nodes_features, nodes_features, rngs=rngs)
         self.head = Head(in_features=head_in_features, rngs=rngs)
-        self.mix = nnx.Linear(in_features_of["mix"], wide_features or 4, rngs=rngs)
+        self.mix = nnx.Linear(mix_in_features, wide_features or 4, rngs=rngs)
 
     def __call__(self, graph):
         x = self.nodes(graph.nodes)

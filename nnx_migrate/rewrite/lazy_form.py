@@ -1,4 +1,4 @@
-"""``lazy(Class, ...)``: where a lazy class of an explicit one takes its sizes from.
+"""``lazy(Class, ...)``: whether an explicit class has a lazy form, and where that takes its sizes from.
 
 What `nnx_migrate.linen.lazy` reads off the name of a size is not written. The rest is declared as a
 ``Size``: an input of the call, or the input of a submodule that the call reaches.
@@ -8,65 +8,75 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import Expression, dotted, integer, string
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
-from nnx_migrate.rewrite.outside.data import Unknown
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import parameter_names
-from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each
 
-Arguments = Mapping[str, tuple[SizeArgument, ...]]
 _TAKEN = "input_"  # in front of a size whose plain name has another use
-_SIZE = re.compile(r"\w+_(features|shape)(_of)*")
+_SIZE = re.compile(r"\w+_(features|shape)")
 _PART = re.compile(r"(?P<name>\w+)(?:\.(?P<field>\w+)|(?P<items>(?:\[\d+\])*))")
-_DEPTH = 6  # longest chain of sizes of submodules of submodules
 
 
-def declarations(project: Project, cls: ClassInfo, arguments: Arguments) -> dict[str, Expression]:
-    """The keyword arguments that ``lazy`` needs for a class, by the size's name.
+class NoLazyForm(Exception):
+    """An explicit class has no lazy form; the message says why."""
+
+
+def check_closed(cls: ClassInfo) -> None:
+    """Check that a constructor of the class's own takes no ``*args`` or ``**kwargs``.
 
     Raises:
-      Unknown: a size cannot be declared; the message says which.
+      NoLazyForm: it does.
+    """
+    found = cls.find("__init__")
+    if found is None:
+        return
+    for star, one in (("*", found[1].args.vararg), ("**", found[1].args.kwarg)):
+        if one is not None:
+            raise NoLazyForm(f"its constructor takes {star}{one.arg}, and the class is used here")
+
+
+def declarations(cls: ClassInfo, sizes: Iterable[SizeArgument]) -> dict[str, Expression]:
+    """The keyword arguments that ``lazy`` needs for a class with such sizes, by the size's name.
+
+    Raises:
+      NoLazyForm: a size cannot be declared; the message says which.
     """
     taken = {one.name for one in cls.fields}
     for field in cls.fields:
         if _is_keyword(field) and _reads_as_size(cls, field.name):
-            raise Unknown(f"the field {field.name} has the name of a size")
+            raise NoLazyForm(f"the field {field.name} has the name of a size")
     found: dict[str, Expression] = {}
-    for one in arguments.get(cls.name, ()):
+    for one in sizes:
         if one.name in taken:
-            raise Unknown(f"the size {one.name} has the name of a field")
-        if not _is_named(project, cls, one, arguments):
-            found[one.name] = _declared(project, one, arguments)
+            raise NoLazyForm(f"the size {one.name} has the name of a field")
+        if not _is_named(cls, one):
+            found[one.name] = _declared(one)
     return found
 
 
-def _is_named(project: Project, cls: ClassInfo, one: SizeArgument, arguments: Arguments) -> bool:
+def _is_named(cls: ClassInfo, one: SizeArgument) -> bool:
     """Whether the size's name says where it comes from, as `nnx_migrate.linen` reads names."""
     if one.method != "__call__":
         return False
     if one.fact is not None:
         return one.name == f"{FACT_PREFIXES[one.fact]}_{one.argument}"
-    of, leaf = _path(project, one, arguments)
-    steps = of.split("/") if of else []
-    stars = steps.count("*")
-    rest = steps[stars:]
-    if "*" in rest or leaf.axis not in (None, -1):
+    if one.axis not in (None, -1):
         return False
-    if not of:
+    if not one.submodule:
         if one.name == "in_features":
             return one.axis == -1 and one.argument == _first(cls, one.method)
         is_alone = len(_parameters(cls)) == 1
         names = _names(one, is_alone)
         taken = {f"{_TAKEN}{name}" for name in names} if _has_input(cls, one) else set()
         return one.name in names or (one.name in taken and not _reads_plainly(cls, one.name))
-    keys = {"in_features"} if leaf.axis == -1 and leaf.argument != "carry" else set()
-    keys |= _names(leaf, has_fields=False)
-    names = {"_".join([*rest, key]) + "_of" * stars for key in keys}
+    keys = {"in_features"} if one.axis == -1 and one.argument != "carry" else set()
+    keys |= _names(one, has_fields=False)
+    names = {"_".join([*one.submodule.split("/"), key]) for key in keys}
     return one.name in names and not _reads_as_input(cls, one.name)
 
 
@@ -119,64 +129,12 @@ def _first(cls: ClassInfo, method: str) -> str | None:
     return names[0] if names else None
 
 
-def _declared(project: Project, one: SizeArgument, arguments: Arguments) -> Expression:
-    of, leaf = _path(project, one, arguments)
-    given = [Argument(string(leaf.argument, '"'))] if leaf.argument is not None else []
-    if leaf.axis != -1:
-        axis = dotted("None") if leaf.axis is None else integer(leaf.axis)
+def _declared(one: SizeArgument) -> Expression:
+    given = [Argument(string(one.argument, '"'))] if one.argument is not None else []
+    if one.axis != -1:
+        axis = dotted("None") if one.axis is None else integer(one.axis)
         given.append(Argument(axis) if given else named("axis", axis))
-    told = {"of": of, "method": "" if one.method == "__call__" else one.method}
+    told = {"of": one.submodule or "", "method": "" if one.method == "__call__" else one.method}
     told["fact"] = one.fact or ""
     given += [named(name, string(text, '"')) for name, text in told.items() if text]
     return call("Size", *given)
-
-
-def _path(project: Project, one: SizeArgument, arguments: Arguments) -> tuple[str, SizeArgument]:
-    """The scope path of the submodule that is measured ("" for the module itself), and how.
-
-    ``*`` stands for each direct submodule of what is left of it.
-    """
-    steps: list[str] = []
-    for _ in range(_DEPTH):
-        steps += [one.submodule] if one.submodule else []
-        if one.each is None:
-            return "/".join(steps), one
-        steps.append("*")
-        if one.within:
-            return "/".join([*steps, one.within]), SizeArgument(one.name, axis=one.axis)
-        one = _of_each(project, one.each, arguments)
-    raise Unknown(f"the size {one.name} lies too deep")
-
-
-def _of_each(project: Project, name: str, arguments: Arguments) -> SizeArgument:
-    """What submodules call ``name``: one thing for all classes that have it.
-
-    Raises:
-      Unknown: it means different things.
-    """
-    found = set(_meanings(project, name, arguments))
-    if name == "in_features":  # of built-in layers
-        found.add(SizeArgument(name))
-    if len(found) != 1:
-        raise Unknown(f"the size {name} of submodules means different things")
-    return found.pop()
-
-
-def _meanings(project: Project, name: str, arguments: Arguments) -> Iterable[SizeArgument]:
-    for owner, every in arguments.items():
-        for one in every:
-            if one.name != name:
-                continue
-            plain = one.submodule is None and one.each is None and one.axis == -1
-            cls = project.linen[owner]
-            if name == "in_features" and plain and one.argument == _first(cls, one.method):
-                yield SizeArgument(name)
-            else:
-                yield SizeArgument(
-                    name,
-                    argument=one.argument,
-                    axis=one.axis,
-                    submodule=one.submodule,
-                    each=one.each,
-                    within=one.within,
-                )

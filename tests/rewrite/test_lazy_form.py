@@ -1,10 +1,15 @@
-"""Which sizes ``lazy`` is told, and which their names tell it."""
+"""Which classes have a lazy form, and which sizes ``lazy`` is told, and which their names tell it."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.lazy_form import NoLazyForm, check_closed, declarations
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project, parse
 from tests.rewrite.outside.converting import HEAD, convert_modules
 
 GRAPHS = """\
@@ -30,10 +35,6 @@ TOLD_BY_NAME = {
     "a shape of a submodule's": SizeArgument(
         "a_b_y_shape", argument="y", axis=None, submodule="a/b"
     ),
-    "of each": SizeArgument("in_features_of", each="in_features"),
-    "of a part of each": SizeArgument(
-        "attn_proj_in_features_of", each="in_features", within="attn/proj"
-    ),
 }
 DECLARED = {
     "another axis": (SizeArgument("depth", argument="x", axis=1), 'depth=Size("x", 1)'),
@@ -57,10 +58,6 @@ DECLARED = {
     "a submodule that reads as an input of its own": (
         SizeArgument("x_features", submodule="layer"),
         'x_features=Size(of="layer")',
-    ),
-    "of each of a submodule's": (
-        SizeArgument("body_in_features_of", submodule="body", each="in_features"),
-        'body_in_features_of=Size(of="body/*")',
     ),
     "a field of one of several inputs": (
         SizeArgument("nodes_features", argument="x.nodes"),
@@ -94,8 +91,45 @@ def test_a_plain_name_that_is_another_inputs_is_declared() -> None:
     assert 'lazy(Net, input_x_features=Size("x"))()' in new["m"]
 
 
+def net(body: str) -> ClassInfo:
+    """A class ``Net`` of some fields and methods."""
+    text = f"import flax.linen as nn\nclass Net(nn.Module):\n    {body}\n"
+    return Project({"m": parse("m", "m.py", text)}).linen["m.Net"]
+
+
+CALL = "\n    def __call__(self, x):\n        return x"
+
+
 @pytest.mark.parametrize("name", ["hidden_features", "patch_shape", "with_x"])
-def test_a_field_given_by_keyword_alone_has_no_name_of_a_size(name: str) -> None:
+def test_a_class_with_a_field_by_keyword_alone_that_reads_as_a_size_has_no_lazy_form(
+    name: str,
+) -> None:
+    cls = net(f"{name}: int = nn.field(kw_only=True){CALL}")
+    with pytest.raises(NoLazyForm, match=f"the field {name} has the name of a size"):
+        declarations(cls, ())
+
+
+def test_a_class_whose_size_has_the_name_of_a_field_has_no_lazy_form() -> None:
+    size = SizeArgument("in_features", argument="x")
+    with pytest.raises(NoLazyForm, match="the size in_features has the name of a field"):
+        declarations(net(f"in_features: int{CALL}"), (size,))
+
+
+@pytest.mark.parametrize("star", ["*args", "**kwargs"])
+def test_a_class_whose_constructor_takes_any_arguments_has_no_lazy_form(star: str) -> None:
+    cls = net(f"def __init__(self, {star}):\n        pass{CALL}")
+    with pytest.raises(NoLazyForm, match=f"its constructor takes {re.escape(star)}"):
+        check_closed(cls)
+
+
+def test_any_other_class_has_one() -> None:
+    cls = net(f"def __init__(self, width, *, depth=2):\n        pass{CALL}")
+    check_closed(cls)
+    assert declarations(cls, (SizeArgument("in_features", argument="x"),)) == {}
+
+
+@pytest.mark.parametrize("name", ["hidden_features", "patch_shape", "with_x"])
+def test_a_class_without_a_lazy_form_is_in_doubt_where_code_around_builds_it(name: str) -> None:
     head = HEAD.replace("features: int", f"{name}: int = nn.field(kw_only=True)", 1)
     _, results = convert_modules({"m": f"{head}m = MLP({name}=4)\n"})
     assert f"the field {name} has the name of a size" in [one.reason for one in results["m"].doubts]
