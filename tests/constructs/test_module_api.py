@@ -206,7 +206,6 @@ def test_a_submodule_is_asked_for_its_variables() -> None:
 @pytest.mark.parametrize(
     ("use", "reason"),
     [
-        ("nn.Dense(6).clone()(x)", "nn.Dense(6).clone has no NNX"),
         ("dense.clone()(x)", "dense.clone has no NNX counterpart"),
         ("dense.unbind()[0].apply({}, x)", "dense.unbind has no NNX counterpart"),
         ("dense.apply({'params': {}}, x)", "dense.apply has no NNX counterpart"),

@@ -312,3 +312,14 @@ INSIDE = {
 def test_a_condition_inside_of_a_local_function_is_one(body: str, n: int) -> None:
     """The function runs always, the layer does not: its parameters were made in silence."""
     net_alike(compact(f"layer = nn.Dense(4)\n{body}", f"n: int = {n}"), "jnp.ones((2, 3))")
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_names_that_linen_counts_are_those_of_what_the_first_call_makes(flag: bool) -> None:
+    source = compact(
+        "first = nn.Dense(4) if self.flag else nn.LayerNorm()\nparts = [nn.Dense(4), nn.LayerNorm()]\n"
+        "for _ in range(2):\n    for part in parts:\n        x = part(x)\nreturn first(x)",
+        f"flag: bool = {flag}",
+    )
+    assert net_alike(source, "jnp.ones((2, 4))")["m.Net"] == "explicit"
+    assert "named_in_linen" in in_auto(source)

@@ -70,7 +70,7 @@ def _built(
 
 
 def _needs_number(site: Site) -> bool:
-    return site.reached == "False" or site.is_lazy
+    return site.reached == "False"
 
 
 def _stem(item: Item) -> str:

@@ -13,7 +13,7 @@ from nnx_migrate.sizes.expressions.list_parts import check_met
 from nnx_migrate.sizes.inference.call_forms import call_forms
 from nnx_migrate.sizes.inference.checks import refuse_parts
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.inference.in_scope import function_site
+from nnx_migrate.sizes.inference.in_scope import UNKNOWN, function_site
 from nnx_migrate.sizes.inference.instance_sizes import instance_sizes
 from nnx_migrate.sizes.inference.layer_sizes import layer_sizes, option_sizes, unseen_sizes
 from nnx_migrate.sizes.inference.options import (
@@ -98,6 +98,9 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
 def _lazily(analysis: ClassAnalysis, site: Site) -> Site:
     """The site, without sizes where one of them has no name: what it builds is lazy then."""
     if id(site.call) not in analysis.lazy:
+        return site
+    if analysis.root.info.function is not None:
+        analysis.problems.append((site.call, UNKNOWN))
         return site
     return replace(
         site, sizes={}, reached=None, only_with=frozenset(), takes_some=False, is_lazy=True

@@ -67,10 +67,6 @@ def test_the_attribute_is_named_for_the_code_that_builds_it(body: str, parts: li
 
 
 COUNTED = {
-    "a size that is given by Linen's name": (
-        "first = nn.Dense(4) if self.flag else nn.LayerNorm()\nparts = [nn.Dense(4), nn.LayerNorm()]\n"
-        "for _ in range(2):\n    for part in parts:\n        x = part(x)\nreturn first(x)"
-    ),
     "a name of the user's that may be the same": (
         'for i in range(2):\n    x = self.layer(4, name=f"layer_{i}")(x)\nreturn self.layer(3)(x)'
     ),

@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.sizes.factories import built_classes, factory_functions
-from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import names_in_text
@@ -95,7 +95,6 @@ def check_lazy_submodules(
     given = LazyArguments(project, cls, items, modules)
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
         site = sizes.sites[key]
-        _check_name(project, cls, items[key], site)
         is_explicit = site.is_lazy and site.kind is not SiteKind.LAYER
         is_explicit = is_explicit and not context.is_lazy_value(site.symbol)
         replace(given, takes_classes=is_explicit).check(items[key].call)
@@ -106,20 +105,6 @@ def check_lazy_submodules(
     for method in methods_of(cls):
         _Uses(project, cls, sizes, context, method, every, holding, modules).check()
     return True
-
-
-def _check_name(project: Project, cls: ClassInfo, item: Item, site: Site) -> None:
-    """Refuse what a function builds in a compact method, if that is one thing or another.
-
-    Raises:
-      Refused: it is lazy, and Linen's name for it is known when it is built.
-    """
-    functions = {one.symbol for one in factory_functions(project).values()}
-    setup = cls.find("setup")
-    is_in_setup = setup is not None and any(one is item.call for one in walk(setup[1]))
-    is_named = site.class_name is not None or item.name is not None or is_in_setup
-    if site.symbol in functions and not is_named:
-        raise _refused(site.call, "what this function builds has no one name in Linen")
 
 
 def _is_told(cls: ClassInfo, sizes: ClassSizes, inside: Collection[int]) -> bool:
