@@ -36,8 +36,15 @@ def without_lazy_submodules(
     found = {
         name: _without(_by_factories(one, uses), by_kind, inside) for name, one in sizes.items()
     }
+    return _passed_on(sizes, found)
+
+
+def _passed_on(
+    sizes: Mapping[str, ClassSizes], found: dict[str, ClassSizes]
+) -> dict[str, ClassSizes]:
+    """What was found, where builders do without the arguments that a class does without now."""
     changed = {name for name in found if found[name] is not sizes[name]}
-    while changed:  # an argument that a class does without its builders may do without, too
+    while changed:
         before = found
         found = {name: _passing_on(one, before, changed) for name, one in before.items()}
         changed = {name for name in found if found[name] is not before[name]}
@@ -52,7 +59,8 @@ def left_to_first_calls(
     Args:
       names: classes whose builders cannot tell them what the initial call has, or never reach all of them.
     """
-    return {name: _left(one) if name in names else one for name, one in sizes.items()}
+    found = {name: _left(one) if name in names else one for name, one in sizes.items()}
+    return _passed_on(sizes, found)
 
 
 def _left(sizes: ClassSizes) -> ClassSizes:

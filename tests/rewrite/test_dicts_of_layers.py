@@ -68,11 +68,11 @@ KEYED = """\
         ("k: nn.Dense(3) for k in self.tags", "{k: self.d[k](x) for k in self.tags}", "explicit"),
         ("k: nn.Dense(3) for k in self.tags", "[self.d[t](x) for t in self.tags]", "explicit"),
         ("k: nn.Dense(n) for k, n in self.sizes", "[d(x) for d in self.d.values()]", "explicit"),
-        ("k: nn.Dense(3) for k in self.tags", "[self.d['a'](x), self.d['b'](x)]", "lazy"),
-        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in self.tags[:1]]", "lazy"),
-        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in 'ab']", "lazy"),
-        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in self.tags if k]", "lazy"),
-        ("k * 2: nn.Dense(3) for k in 'ab'", "[self.d[k + k](x) for k in self.tags]", "lazy"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d['a'](x), self.d['b'](x)]", "explicit"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in self.tags[:1]]", "explicit"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in 'ab']", "explicit"),
+        ("k: nn.Dense(3) for k in self.tags", "[self.d[k](x) for k in self.tags if k]", "explicit"),
+        ("k * 2: nn.Dense(3) for k in 'ab'", "[self.d[k + k](x) for k in self.tags]", "explicit"),
     ],
 )
 def test_a_dict_by_the_names_of_a_field_is_met_by_a_loop_over_them(

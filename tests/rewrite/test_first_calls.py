@@ -323,3 +323,51 @@ def test_names_that_linen_counts_are_those_of_what_the_first_call_makes(flag: bo
     )
     assert net_alike(source, "jnp.ones((2, 4))")["m.Net"] == "explicit"
     assert "named_in_linen" in in_auto(source)
+
+
+PASSED = """\
+class Cross(nn.Module):
+    def setup(self):
+        self.q, self.k = nn.Dense(3), nn.Dense(3)
+
+    def __call__(self, x, memory):
+        return self.q(x) + self.k(memory)
+
+
+class Layer(nn.Module):
+    causal: bool
+
+    def setup(self):
+        self.own = nn.Dense(3)
+        if self.causal:
+            self.cross = Cross()
+
+    def __call__(self, x, memory=None, mode="a"):
+        x = self.own(x)
+        if self.causal and memory is not None and mode == "a":
+            x = self.cross(x, memory)
+        return x
+
+
+class Around(nn.Module):
+    causal: bool
+
+    def setup(self):
+        self.layer = Layer(self.causal)
+
+    def __call__(self, x, memory=None):
+        return self.layer(x, memory)
+
+
+class Net(nn.Module):
+    def setup(self):
+        self.encoder, self.decoder = Around(False), Around(True)
+
+    def __call__(self, x, memory=None):
+        return self.decoder(self.encoder(x), memory)
+"""
+
+
+@pytest.mark.parametrize("inputs", [["jnp.ones((2, 3))"], ["jnp.ones((2, 3))", "jnp.ones((2, 5))"]])
+def test_what_builds_the_class_passes_it_no_size_that_a_first_call_takes(inputs: list[str]) -> None:
+    net_alike(HEAD + PASSED, *inputs)

@@ -33,6 +33,6 @@ def test_the_size_of_a_layer_that_is_only_applied_may_be_left_out() -> None:
     assert needed(APPLIED, "Model") == []
 
 
-def test_the_size_of_a_layer_that_nothing_is_known_of_may_not() -> None:
-    assert needed(NEVER, "Tied") == [("conv_in_features", False)]
-    assert needed(NEVER, "Model") == [("tied_conv_in_features", False)]
+def test_a_layer_that_nothing_is_known_of_takes_its_size_in_its_first_call() -> None:
+    assert needed(NEVER, "Tied") == []
+    assert needed(NEVER, "Model") == []

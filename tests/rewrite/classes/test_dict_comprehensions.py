@@ -68,7 +68,6 @@ def test_one_whose_entries_a_loop_goes_through_is_explicit(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        program('return self.parts["x"](x)', setup=LAYERS),
         program('return self.parts["y"](self.parts["x"](x))', setup=LAYERS),
         program(
             "for k, part in self.parts.items():",
@@ -90,3 +89,8 @@ def test_one_of_which_a_key_is_read_keeps_its_class_lazy(
     source: str,
 ) -> None:
     assert printed_alike(source) == {"m.Model": "lazy"}
+
+
+def test_one_of_which_one_key_alone_is_read_is_left_to_its_first_calls() -> None:
+    source = program('return self.parts["x"](x)', setup=LAYERS)
+    assert printed_alike(source) == {"m.Model": "explicit"}
