@@ -44,8 +44,10 @@ def declarations(cls: ClassInfo, sizes: Iterable[SizeArgument]) -> dict[str, Exp
     """The keyword arguments that ``lazy`` needs for a class with such sizes, by the size's name.
 
     Raises:
-      NoLazyForm: a size cannot be declared; the message says which.
+      NoLazyForm: its constructor takes unnamed arguments, or a size cannot be declared; the message
+        says which.
     """
+    check_closed(cls)
     taken = {one.name for one in cls.fields}
     for field in cls.fields:
         if _is_keyword(field) and _reads_as_size(cls, field.name):

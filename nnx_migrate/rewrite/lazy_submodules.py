@@ -10,7 +10,6 @@ from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.names import names_in_text
 
-_BY_VALUE = (SiteKind.LAYER, SiteKind.CLASS, SiteKind.FACTORY)
 _TAKING = (SiteKind.CLASS, SiteKind.FUNCTION)  # what is built by a call that takes sizes of its own
 
 
@@ -66,9 +65,9 @@ def left_to_first_calls(
 def _left(sizes: ClassSizes) -> ClassSizes:
     late = {id(one.call) for one in sizes.untold} | {id(one.call) for one in sizes.elsewhere}
     sites = {
-        key: replace(site, sizes={}, only_with=frozenset(), reached=None, is_lazy=True)
+        key: site.left_to_first_call()
         for key, site in sizes.sites.items()
-        if key in late and site.kind in _BY_VALUE and site.out_variable is None
+        if key in late and site.kind is not SiteKind.FUNCTION and site.out_variable is None
     }
     if not sites:
         return sizes

@@ -116,8 +116,8 @@ def _home(project: Project, cls: ClassInfo, node: ast.AST) -> Module:
     for owner in cls.mro:
         if any(one is node for one in walk(owner.node)):
             return owner.module
-    modules = (cls.module, *project.modules.values())
-    return next(one for one in modules if any(node is inside for inside in one.nodes))
+    modules = (one for one in project.modules.values() if any(node is n for n in one.nodes))
+    return next(modules, cls.module)
 
 
 def _finding(module: Module, node: ast.AST, rule: str, outcome: Outcome, message: str) -> Finding:

@@ -76,9 +76,7 @@ class LoopNames:
 
 def loop_around(cls: ClassInfo, call: ast.Call) -> ast.AST | None:
     """The innermost loop of a class's code that a constructor call stands in."""
-    modules = {id(one.module): one.module for one in cls.mro}
-    around = (above for one in modules.values() for above in one.parents.above(call))
-    return next((above for above in around if call in _inside(above)), None)
+    return next((one for one in cls.above(call) if call in _inside(one)), None)
 
 
 def inside(loop: ast.AST) -> ast.AST:

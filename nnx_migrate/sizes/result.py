@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from nnx_migrate.abstract.values import CallForm
@@ -63,6 +63,12 @@ class Site:
     # name, as that of each round of a loop, or ``setup`` cannot tell whether Linen's init reaches it.
     is_lazy: bool = False
     # How many layers it stacks, where no option of the lift says it.
+
+    def left_to_first_call(self) -> Site:
+        """The site without sizes and conditions, which the first call of what it builds shows."""
+        return replace(
+            self, sizes={}, only_with=frozenset(), takes_some=False, reached=None, is_lazy=True
+        )
 
     @property
     def in_width(self) -> str:

@@ -221,6 +221,34 @@ def test_a_lazy_submodule_is_given_classes_in_their_lazy_form() -> None:
     assert "functools.partial(nn.Dense, self.n), norm=nn.RMSNorm" in made
 
 
+def test_so_is_one_whose_width_only_its_call_shows() -> None:
+    before = "        x = Attention(make=functools.partial(Pair, width=self.n))(x)\n"
+    after = (
+        "        for i in range(2):\n"
+        "            x = Attention(make=functools.partial(Pair, width=self.n))(widen(x, i + 1))\n"
+    )
+    source = HEAD + GIVEN.replace(before, after)
+    assert net_alike(source, "jnp.ones((2, 3))")["m.Net"] == "explicit"
+    assert "make=functools.partial(lazy(Pair), width=self.n)" in in_auto(source)
+
+
+def test_a_partial_that_holds_a_module_is_none_that_a_lazy_submodule_may_be_given() -> None:
+    wrap = """\
+class Wrap(nn.Module):
+    inner: Any
+
+    @nn.compact
+    def __call__(self, x):
+        return self.inner(x)
+
+
+class Net("""
+    given = GIVEN.replace("partial(Pair, width=self.n)", "partial(Wrap, inner=nn.Dense(4))")
+    source = HEAD + given.replace("class Net(", wrap)
+    assert net_alike(source, "jnp.ones((2, 3))")["m.Net"] == "lazy"
+    assert "a lazy submodule may be given a module here" in lazy(source, "Net")
+
+
 EMBEDDED = """\
 class Net(nn.Module):
     @nn.compact

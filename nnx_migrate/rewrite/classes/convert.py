@@ -198,10 +198,10 @@ class _Conversion:
         check_late(self.project, self.items.values(), self.context.makes_late)
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         self.makes_late = any(map(self.context.makes_late, built))
-        given = given_classes(self.project, self.cls, self.sizes, self.context)
-        check_lazy_forms(self.project, self.sizes, self.context, given)
+        self.given = given_classes(self.project, self.cls, self.sizes, self.context)
+        check_lazy_forms(self.project, self.sizes, self.context, self.given.values())
         self.holds_lazy = check_lazy_submodules(
-            self.project, self.cls, self.items, self.sizes, self.context
+            self.project, self.cls, self.items, self.sizes, self.context, self.given
         )
 
     def _check_class(self) -> None:
@@ -223,7 +223,7 @@ class _Conversion:
         values = self._lazy_values()
         staying = [node for one in values for whole in one.wholes for node in walk(whole)]
         staying += [node for one in self._lazy_layers() for node in walk(one)]
-        given = given_classes(self.project, self.cls, self.sizes, self.context)
+        given = self.given.values()
         staying += [node for one, symbol in given if is_linen(symbol) for node in walk(one)]
         common = self._common_edits(reads, values, staying)
         base = renderer_of(self.cls.module, common)
@@ -278,7 +278,7 @@ class _Conversion:
     def _lazy_forms(self, values: Sequence[ClassValue]) -> Edits:
         """``lazy(Block)`` where ``Block`` is explicit."""
         explicit = [one.node for one in values if one.symbol not in self.context.lazy]
-        given = given_classes(self.project, self.cls, self.sizes, self.context)
+        given = self.given.values()
         explicit += [node for node, symbol in given if symbol in self.context.converted]
         self.remarks.imports |= {"lazy"} if explicit else set()
         return {id(node): functools.partial(_lazy_form, node) for node in explicit}
@@ -529,16 +529,14 @@ class _Conversion:
         )
 
     def _first_call_notes(self) -> Iterator[tuple[ast.AST, str]]:
-        """Which submodules take their sizes in their first call."""
+        """Which submodules are left to their first calls."""
+        text = (
+            "its first call makes it: only that shows its size, or whether Linen makes it; `nnx-migrate record`"
+            " may show a size before"
+        )
         for one in self.items.values():
             if one.site is not None and one.site.is_lazy:
-                yield (
-                    one.call,
-                    (
-                        "its first call makes it, since only that shows its size; records may show it before"
-                        " (`nnx-migrate record`)"
-                    ),
-                )
+                yield one.call, text
 
     def _shared(self, setup: SetupPart | None, compact: CompactPart | None) -> dict[str, str]:
         """Where NNX lists submodules that several modules hold."""

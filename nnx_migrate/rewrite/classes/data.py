@@ -60,10 +60,13 @@ class ConversionContext:
     def is_lazy_inside(self, site: Site) -> bool:
         """Whether what a constructor call builds has variables that only a call makes."""
         symbol = site.symbol
-        return self.is_lazy(site) or (symbol is not None and self._is_lazy_below(symbol))
+        below = symbol is not None and (symbol in self.lazy or self.holds_lazy(symbol))
+        return self.is_lazy(site) or below
 
-    def _is_lazy_below(self, symbol: str) -> bool:
-        return symbol in self.lazy or self.holds_lazy(symbol)
+    def is_lazy_form(self, site: Site) -> bool:
+        """Whether a constructor call builds by ``lazy(...)`` what is explicit."""
+        is_lazy = site.kind is SiteKind.LAYER or self.is_lazy_value(site.symbol)
+        return site.is_lazy and not is_lazy
 
 
 @dataclass(frozen=True)

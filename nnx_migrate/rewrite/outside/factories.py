@@ -71,8 +71,8 @@ def _links(
 
     What is built lazily takes all that it asks for in its first call.
     """
-    arguments = {one.name for every in sizes.values() for one in every.new_arguments}
-    every = frozenset(arguments | {one for layer in all_layers().values() for one in layer.sizes})
+    own = {size.name for one in sizes.values() for size in one.new_arguments}
+    every = frozenset(own.union(*(layer.sizes for layer in all_layers().values())))
     for name in sorted({name for name, _ in fields}):
         cls = project.linen[name]
         for site in sizes[name].sites.values():

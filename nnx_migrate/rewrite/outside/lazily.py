@@ -19,7 +19,7 @@ from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.statements import with_base
 from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decorators
-from nnx_migrate.rewrite.lazy_form import NoLazyForm, check_closed, declarations
+from nnx_migrate.rewrite.lazy_form import NoLazyForm, declarations
 from nnx_migrate.rewrite.outside.annotations.at_place import reader_of
 from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
@@ -135,7 +135,6 @@ class _Walk:
             return
         for decorator in keeping_decorators(self.project, cls):
             try:
-                check_closed(cls)
                 more = self._more(cls)
             except (Unknown, NoLazyForm) as problem:
                 self.draft.doubts.append(Doubted(cls.name, decorator, str(problem)))
@@ -158,7 +157,6 @@ class _Walk:
             return
         for cls in classes:
             try:
-                check_closed(cls)
                 is_open = bool(self._more(cls))
             except (Unknown, NoLazyForm):
                 is_open = True
@@ -216,7 +214,6 @@ class _Walk:
             raise Unknown("the class is given types here")
         if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent):
             raise Unknown(f"{parent.attr} of the class itself is used here")
-        check_closed(cls)
         holding = self.context.modules_in.get(cls.name, frozenset())
         args = list(parent.args) if isinstance(parent, ast.Call) else []
         if not isinstance(parent, ast.Call) or parent.func is not place.node:

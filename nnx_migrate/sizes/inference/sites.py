@@ -96,15 +96,13 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
 
 
 def _lazily(analysis: ClassAnalysis, site: Site) -> Site:
-    """The site, without sizes where one of them has no name: what it builds is lazy then."""
+    """The site, left to the first call of what it builds where only that shows a size or whether it is made."""
     if id(site.call) not in analysis.lazy:
         return site
     if analysis.root.info.function is not None:
         analysis.problems.append((site.call, UNKNOWN))
         return site
-    return replace(
-        site, sizes={}, reached=None, only_with=frozenset(), takes_some=False, is_lazy=True
-    )
+    return site.left_to_first_call()
 
 
 def _is_for_carry(analysis: ClassAnalysis, module: Submodule) -> bool:

@@ -171,16 +171,11 @@ def _owners(rounds: Rounds) -> list[ast.AST]:
 
 def _builds_itself(rounds: Rounds) -> bool:
     """Whether the rounds build submodules, in a method that they call or at the place."""
-    interpreter = rounds.interpreter
-    methods = {
-        name: method
-        for cls in interpreter.root.info.mro
-        for name, method in reversed(cls.methods.items())
-    }
+    info, built = rounds.interpreter.root.info, rounds.interpreter.built
     nodes = walk(rounds.statement)
-    called = (methods.get(one.attr) for one in nodes if isinstance(one, ast.Attribute))
-    inside = (node for method in called if method is not None for node in walk(method))
-    return any(id(one) in interpreter.built for one in (*nodes, *inside))
+    found = (info.find(one.attr) for one in nodes if isinstance(one, ast.Attribute))
+    inside = (node for one in found if one is not None for node in walk(one[1]))
+    return any(id(one) in built for one in (*nodes, *inside))
 
 
 def _ends_with_its_owner(rounds: Rounds) -> bool:
@@ -236,14 +231,16 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
 
 def is_empty_by_default(rounds: Rounds) -> bool:
     """Whether a loop goes through a field without items or rounds where none is given: ``n: int = 0``."""
-    fields = {one.name: one.default for one in rounds.interpreter.root.info.fields}
+    fields = rounds.interpreter.root.info.fields
+    empty = {f"self.{one.name}" for one in fields if _is_empty(one.default)}
     nodes = walk(rounds.loop.rounds.node) if rounds.loop.rounds is not None else ()
-    for node in nodes:
-        match node:
-            case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                match fields.get(name):
-                    case ast.Constant(value=0) | ast.Tuple(elts=[]) | ast.List(elts=[]):
-                        return True
+    return any(isinstance(one, ast.Attribute) and ast.unparse(one) in empty for one in nodes)
+
+
+def _is_empty(default: ast.expr | None) -> bool:
+    match default:
+        case ast.Constant(value=0) | ast.Tuple(elts=[]) | ast.List(elts=[]):
+            return True
     return False
 
 

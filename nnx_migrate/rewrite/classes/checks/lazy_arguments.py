@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.class_values import CLASS_LIFTS
@@ -23,44 +24,48 @@ _LIFTS = CLASS_LIFTS | {"flax.linen.jit"}
 
 def given_classes(
     project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
-) -> list[tuple[ast.expr, str]]:
-    """The names of classes that lazy submodules are given as fields, and the classes.
+) -> dict[int, tuple[ast.expr, str]]:
+    """The names of classes that lazy submodules are given as fields, and the classes, by id of the name.
 
     ``Attention(make=partial(Heads, 4))``, with ``Attention`` lazy: it gets ``partial(lazy(Heads), 4)``.
     """
-    found: list[tuple[ast.expr, str]] = []
+    found = {}
     for site in sizes.sites.values():
-        if context.is_lazy(site) and not site.is_lazy:
-            above = cls.above(site.call)
-            method = next((one for one in above if isinstance(one, ast.FunctionDef)), None)
+        if context.is_lazy(site) and not context.is_lazy_form(site):
+            method = _method_around(cls, site.call)
             scope = cls.scope if method is None else cls.scope.enter(method)
-            for value in (*site.call.args, *(one.value for one in site.call.keywords)):
-                found += class_names(project, scope, value)
+            for value in _values(site.call):
+                name = _class_name(project, scope, value)
+                if name is not None:
+                    found[id(name[0])] = name
     return found
 
 
-def class_names(project: Project, scope: Scope, value: ast.expr) -> list[tuple[ast.expr, str]]:
+@lru_cache(maxsize=4)  # every lazy submodule asks
+def _names_axes(project: Project) -> bool:
+    return any(word in one.text for one in project.modules.values() for word in _BOXES)
+
+
+def _method_around(cls: ClassInfo, call: ast.Call) -> ast.FunctionDef | None:
+    return next((one for one in cls.above(call) if isinstance(one, ast.FunctionDef)), None)
+
+
+def _values(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
+def _class_name(project: Project, scope: Scope, value: ast.expr) -> tuple[ast.expr, str] | None:
     """The name of the class that an expression is, or is a partial of."""
     match value:
         case ast.Name() | ast.Attribute():
             symbol = project.resolve(value, scope)
             is_class = symbol in project.linen or layer_of(symbol) is not None
-            return [(value, symbol)] if symbol is not None and is_class else []
+            return (value, symbol) if symbol is not None and is_class else None
         case ast.Call(func=function, args=[first, *_]) if (
             project.resolve(function, scope) == "functools.partial"
         ):
-            return class_names(project, scope, first)
-    return []
-
-
-def _fields_alone(value: ast.expr) -> ast.expr:
-    """What a partial gives its class, or nothing."""
-    given = (
-        [*value.args[1:], *(one.value for one in value.keywords)]
-        if isinstance(value, ast.Call)
-        else []
-    )
-    return ast.Tuple(given, ast.Load())
+            return _class_name(project, scope, first)
+    return None
 
 
 @dataclass
@@ -69,6 +74,7 @@ class LazyArguments:
 
     Attributes:
       modules: the submodules that the class builds.
+      given: ids of names of classes, which lazy submodules get in their lazy form.
       takes_classes: whether what gets them is explicit code, which takes explicit classes.
     """
 
@@ -76,6 +82,7 @@ class LazyArguments:
     cls: ClassInfo
     items: Mapping[int, Item]
     modules: Holders
+    given: Collection[int]
     takes_classes: bool = False
 
     def check(self, call: ast.Call) -> None:
@@ -84,16 +91,14 @@ class LazyArguments:
         Raises:
           Refused: one may hold a module, or build one.
         """
-        self._check(call, [*call.args, *(one.value for one in call.keywords)])
+        self._check(call, _values(call))
         if not self.takes_classes:
             self._check_axes(call)
 
     def _check_axes(self, call: ast.Call) -> None:
         """Refuse initializers where some name axes: lazy code takes Linen's boxes, explicit code makes none."""
         given = [one for one in call.keywords if one.arg is None or one.arg.endswith("init")]
-        if given and any(
-            word in one.text for one in self.project.modules.values() for word in _BOXES
-        ):
+        if given and _names_axes(self.project):
             raise Refused(
                 given[0].value,
                 "a lazy submodule may be given an initializer that names axes",
@@ -107,14 +112,13 @@ class LazyArguments:
         Raises:
           Refused: one may hold a module, or build one.
         """
-        self._check(call, [*call.args[1:], *(one.value for one in call.keywords)])
+        self._check(call, _values(call)[1:])
 
     def _check(self, call: ast.Call, values: list[ast.expr]) -> None:
-        scope = self.cls.scope.enter(self._method_of(call))
+        method = _method_around(self.cls, call)
+        assert method is not None
         for value in values:
-            if not self.takes_classes and class_names(self.project, scope, value):
-                value = _fields_alone(value)
-            if self._may_hold(value, self._method_of(call), set()):
+            if self._may_hold(value, method, set()):
                 raise Refused(
                     value,
                     "a lazy submodule may be given a module here",
@@ -122,16 +126,13 @@ class LazyArguments:
                     "lazy_submodule",
                 )
 
-    def _method_of(self, call: ast.Call) -> ast.FunctionDef:
-        return next(
-            one for one in self.cls.methods.values() if any(node is call for node in walk(one))
-        )
-
     def _may_hold(self, value: ast.AST, method: ast.FunctionDef, seen: set[int]) -> bool:
         """Whether a value may be, hold or build a module; what a submodule returns is an array."""
         if id(value) in seen:
             return False
         seen.add(id(value))
+        if id(value) in self.given:
+            return False
         scope = self.cls.scope.enter(method)
         match value:
             case ast.Call() if id(value) in self.items:

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
-from nnx_migrate.rewrite.lazy_form import NoLazyForm, check_closed, declarations
+from nnx_migrate.rewrite.lazy_form import NoLazyForm, declarations
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -44,7 +44,6 @@ def check_lazy_forms(
 
 def _check(place: ast.expr, cls: ClassInfo, context: ConversionContext, *, is_stated: bool) -> None:
     try:
-        check_closed(cls)
         more = declarations(cls, context.new_arguments.get(cls.name, ()))
     except NoLazyForm as problem:
         raise _refused(place, cls, str(problem)) from problem

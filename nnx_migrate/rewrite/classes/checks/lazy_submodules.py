@@ -17,10 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.class_values import class_values
-from nnx_migrate.rewrite.classes.checks.lazy_arguments import (
-    LazyArguments,
-    given_classes,
-)
+from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
 from nnx_migrate.rewrite.classes.checks.variable_paths import leads_past_lazy, path_above
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, receiver_of, submodule_keys
@@ -56,8 +53,12 @@ def check_lazy_submodules(
     items: Mapping[int, Item],
     sizes: ClassSizes,
     context: ConversionContext,
+    given: Collection[int],
 ) -> bool:
     """Whether a class holds lazy submodules, itself or in its explicit ones.
+
+    Args:
+      given: ids of the names of classes that lazy submodules get as fields.
 
     Raises:
       Refused: it does more with one than to call it.
@@ -70,7 +71,7 @@ def check_lazy_submodules(
     for name in sorted(_held_classes(project, cls, sizes)):
         if context.holds_lazy(name) and name not in context.lifted:
             raise _refused(cls.node, f"it has {name}, which holds lazy submodules, as a value")
-    partials = [*_lazy_partials(project, cls, sizes, context)]
+    partials = [*_lazy_partials(project, cls, sizes, context, given)]
     if not inside:
         return False
     if _is_told(cls, sizes, inside):
@@ -92,14 +93,12 @@ def check_lazy_submodules(
             _check_class(one, site.call)
     sites = (key for key in submodule_keys(items) if not items[key].is_in_scope)  # gives an array
     modules = Holders(cls, frozenset(sites))
-    given = LazyArguments(project, cls, items, modules)
+    arguments = LazyArguments(project, cls, items, modules, given)
     for key in sorted(lazy, key=lambda key: items[key].call.lineno):
-        site = sizes.sites[key]
-        is_explicit = site.is_lazy and site.kind is not SiteKind.LAYER
-        is_explicit = is_explicit and not context.is_lazy_value(site.symbol)
-        replace(given, takes_classes=is_explicit).check(items[key].call)
+        is_explicit = context.is_lazy_form(sizes.sites[key])
+        replace(arguments, takes_classes=is_explicit).check(items[key].call)
     for partial in partials:
-        given.check_partial(partial)
+        arguments.check_partial(partial)
     _check_methods(project, cls)
     every, holding = Holders(cls, inside), Holders(cls, inside - lazy)
     for method in methods_of(cls):
@@ -157,14 +156,17 @@ def _check_class(cls: ClassInfo, call: ast.Call) -> None:
 
 
 def _lazy_partials(
-    project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
+    project: Project,
+    cls: ClassInfo,
+    sizes: ClassSizes,
+    context: ConversionContext,
+    given: Collection[int],
 ) -> Iterator[ast.Call]:
     """The partials of lazy classes.
 
     Raises:
       Refused: a lazy class goes elsewhere as a value, or a call of it may build something else.
     """
-    given = {id(one) for one, _ in given_classes(project, cls, sizes, context)}
     for node, symbol, value in class_values(project, cls):
         if not context.is_lazy_value(symbol) or id(node) in given:
             continue

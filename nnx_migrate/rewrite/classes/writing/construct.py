@@ -151,8 +151,7 @@ class Builder:
     def _lazily(self, site: Site, renderer: Renderer) -> Expression:
         """What builds a lazy submodule: Linen's name, or the lazy form of what builds explicit ones."""
         function: Expression = renderer.render(site.call.func)
-        is_lazy = site.kind is SiteKind.LAYER or self.context.is_lazy_value(site.symbol)
-        if is_lazy or not site.is_lazy:
+        if not self.context.is_lazy_form(site):
             return function
         arguments = self.context.new_arguments.get(site.symbol or "", ())
         cls = self.project.linen.get(site.symbol or "")
