@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nnx_migrate.rewrite.classes.fields.types import is_container, unquoted
+from nnx_migrate.rewrite.classes.reading.annotations import is_container, unquoted
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.module_fields import given_to_fields
 from nnx_migrate.sizes.scope_functions import scope_functions

@@ -19,16 +19,15 @@ from nnx_migrate.rewrite.classes.fields.frozen import may_be_given_container
 from nnx_migrate.rewrite.classes.fields.making import makes_the_same
 from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
-    is_container,
     is_indexed,
     is_read_as_frozen,
-    is_tuple,
     items_are_called,
     items_are_read,
     makes_container,
     may_be_none,
     may_hold_arrays,
 )
+from nnx_migrate.rewrite.classes.reading.annotations import is_container, is_tuple
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import renderer_of

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
-from contextlib import suppress
 
+from nnx_migrate.rewrite.classes.reading.annotations import (
+    CHOICES,
+    is_container,
+    is_tuple,
+    last_word,
+    unquoted,
+)
 from nnx_migrate.sizes.module_fields import values_given
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, is_none_literal, walk
 
-_FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
-_TUPLES = ("Tuple", "tuple")
-_CHOICES = ("Optional", "Union")
 _MODULE = "flax.linen.Module"
 _PLAIN = frozenset({"bool", "bytes", "int", "str"})
 _FROZEN_METHODS = frozenset({"copy", "pop", "pretty_repr", "unfreeze"})
-
-
-def is_container(annotation: ast.expr) -> bool:
-    """Whether Linen may freeze the value: lists become tuples, dicts FrozenDicts."""
-    return _names_one_of(annotation, _FROZEN)
 
 
 def is_read_as_frozen(cls: ClassInfo, name: str) -> bool:
@@ -64,11 +61,6 @@ def may_be_none(project: Project, cls: ClassInfo, one: Field) -> bool:
         for test in each(method, ast.Compare)
         for other in test.comparators
     )
-
-
-def is_tuple(annotation: ast.expr) -> bool:
-    """Whether the annotation is a tuple."""
-    return _names_one_of(annotation, _TUPLES)
 
 
 def holds_modules(project: Project, one: Field) -> bool:
@@ -180,46 +172,5 @@ def items_are_read(cls: ClassInfo, name: str) -> bool:
     return False
 
 
-def unquoted(annotation: ast.expr) -> ast.expr:
-    """The type that an annotation in quotes names."""
-    match annotation:
-        case ast.Constant(value=str() as text):
-            with suppress(SyntaxError):
-                return ast.parse(text, mode="eval").body
-    return annotation
-
-
-def alternatives(
-    annotation: ast.expr, choices: Collection[str] = _CHOICES
-) -> Iterator[ast.Name | ast.Attribute | ast.Subscript]:
-    """The types that an annotation names, or each side of an optional or a union.
-
-    Args:
-      choices: words that stand in front of several types: ``Optional[nn.Module]``.
-    """
-    annotation = unquoted(annotation)
-    match annotation:
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            yield from alternatives(left, choices)
-            yield from alternatives(right, choices)
-        case ast.Subscript(value=head, slice=inside) if _word(head) in choices:
-            for part in inside.elts if isinstance(inside, ast.Tuple) else [inside]:
-                yield from alternatives(part, choices)
-        case ast.Subscript() | ast.Name() | ast.Attribute():
-            yield annotation
-
-
-def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
-    """Whether an annotation, or one side of an optional or a union, is one of these types."""
-    found = (
-        one.value if isinstance(one, ast.Subscript) else one for one in alternatives(annotation)
-    )
-    return any(_word(one) in heads for one in found)
-
-
-def _word(head: ast.expr) -> str:
-    return ast.unparse(head).rpartition(".")[2]
-
-
 def _is_optional(node: ast.Subscript) -> bool:
-    return _word(node.value) in _CHOICES
+    return last_word(node.value) in CHOICES

@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.reading.arrays import (
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.reading.unread import emptied, unread
 from nnx_migrate.rewrite.classes.setup.changing_objects import check_objects
+from nnx_migrate.rewrite.classes.setup.containers import Containers
 from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import renderer_of
@@ -54,6 +55,7 @@ class PlainAttributes:
         unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
         inliner = Inliner(self.method, unknown, self.kept.changed_locals)
         scope, local = self.cls.scope.enter(self.method), local_values(self.method)
+        containers = Containers(self.project, scope, self.method, self.cls)
         gone: set[int] = set()
         for one in found:
             if one.kind is not Kind.PLAIN:
@@ -62,7 +64,7 @@ class PlainAttributes:
             has_arrays = may_be_array(self.project, scope, one.value, local)
             if has_arrays:
                 self.kept.check(one)
-            if isinstance(one.value, ast.List | ast.Dict | ast.ListComp | ast.DictComp):
+            if containers.has(one.value):
                 self._wrapped(one, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
             elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
