@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.arrays import local_values
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.reading.effects import Effects, effects_on, fills
+from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.changes import CHANGING, changed_names, given_to
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import parameter_names
@@ -84,8 +85,10 @@ class KeptValues:
         reads = self._reads(one.value) - {one.name}
         if self._stores.get(one.name, 0) > steps or self.filled_by(one.name):
             return False
-        if changed_names(one.value) or any(id(node) in self._changing for node in walk(one.value)):
-            return False  # ``self.last = widths.pop()``
+        if changed_names(one.value) & names_bound_below(self.setup):
+            return False  # ``self.last = widths.pop()``; ``jnp.add(w, w)`` changes nothing
+        if any(id(node) in self._changing for node in walk(one.value)):
+            return False
         return all(self._stores.get(name, 0) <= 1 for name in reads)
 
     def changed_locals(self) -> frozenset[str]:
