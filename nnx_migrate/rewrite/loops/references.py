@@ -66,7 +66,10 @@ def _is_other(
         return True
     if isinstance(node, ast.Attribute) and not is_top:
         return True
-    found = program.project.resolve(node, Scope(module).around(node))
+    around = Scope(module).around(node)
+    found = program.project.resolve(node, around)
+    if found is None and isinstance(node, ast.Name) and is_top:
+        return any(node.id in table for table in around.tables)  # a parameter or local of that name
     if found is None and isinstance(node, ast.Attribute):
         # Of a value, not of a module, unless modules are values here.
         return not any(word in module.text for word in _MODULES_AS_VALUES)

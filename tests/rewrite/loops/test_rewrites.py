@@ -344,3 +344,9 @@ def test_the_functional_loop_is_the_default() -> None:
     (file,) = result.files
     assert "TrainState.create(apply_fn=model.apply" in (file.code or "")
     assert about_loops(result) == []
+
+
+def test_a_parameter_of_the_functions_name_is_another_thing() -> None:
+    named = FULL.replace("step(", "train(")
+    assert "train: bool" in HEAD
+    assert "nnx.Optimizer(" in code(named)
