@@ -31,10 +31,29 @@ def test_a_submodule_may_follow_none(setup: str) -> None:
         assert made.M(flag=False, in_features=2, rngs=streams)(jnp.ones((1, 2))).shape == (1, 2)
 
 
-@pytest.mark.parametrize("setup", [FIRST, ELSE])
-def test_a_parameter_that_may_be_none_is_read_as_such(setup: str) -> None:
-    text = converted(module(setup.format(PARAM), "x if self.a is None else x + self.a"))
-    assert "x if nnm.read(self.a) is None else x + nnm.read(self.a)" in text
+INSIDE = "self.a = {} if self.flag else None"
+ASKED = "x if self.a is None else x + self.a"
+
+
+@pytest.mark.parametrize("setup", [FIRST, ELSE, INSIDE])
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (ASKED, "x if self.a is None else x + self.a[...]"),
+        (
+            "x + self.a if self.a is not None else x",
+            "x + self.a[...] if self.a is not None else x",
+        ),
+        ("x if not self.flag else x + self.a", "x if not self.flag else x + nnm.read(self.a)"),
+        (
+            "x if not self.flag or self.a is None else x + self.a",
+            "x if not self.flag or self.a is None else x + nnm.read(self.a)",
+        ),
+    ],
+)
+def test_a_parameter_that_may_be_none_is_read_as_such(setup: str, call: str, expected: str) -> None:
+    text = converted(module(setup.format(PARAM), call))
+    assert expected in text
     with loaded(text, "optional_param") as made:
         streams = made.nnx.Rngs(0)
         assert float(made.M(rngs=streams)(jnp.zeros(3)).sum()) == 3.0
@@ -92,3 +111,18 @@ def test_what_replaces_something_else_than_none_is_refused(setup: str) -> None:
     call = "x + self.a" if "param" in setup else "self.a(x)"
     found = refusal(module(setup, call))
     assert found.reason == "self.a holds what is built in one place and something else here"
+
+
+NAMED = PARAM.replace('"a"', '"b"')
+
+
+@pytest.mark.parametrize("setup", [INSIDE.format(NAMED), f"self.a = {PARAM} if self.flag else 0.0"])
+def test_another_name_or_another_value_than_none_is_refused(setup: str) -> None:
+    assert refusal(module(setup, ASKED)).rule == "setup"
+
+
+def test_two_parameters_of_one_attribute_have_one_name() -> None:
+    both = f"self.a = {PARAM} if self.flag else {PARAM.replace('ones', 'zeros')}"
+    assert "x + self.a[...]" in converted(module(both, "x + self.a"))
+    other = f"self.a = {PARAM} if self.flag else {NAMED}"
+    assert "inside a larger expression" in refusal(module(other, "x + self.a")).reason

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeGuard
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, held_parts
 from nnx_migrate.source.bindings import paired, target_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_none_literal, walk
 
 RULE = "setup"
 _TWO_NAMES = "submodules that an attribute holds get second names here"
@@ -94,7 +95,7 @@ class _Reading:
 
     def read(self, statement: ast.stmt) -> Iterator[Attribute]:
         """The attributes that a statement assigns."""
-        for target, value in _assignments(statement):
+        for target, value in self._alternatives(statement):
             kind, stored = self._kind(value)
             if kind in MODULES and self._is_second(statement, target):
                 raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
@@ -109,6 +110,21 @@ class _Reading:
         if isinstance(statement, ast.For):
             self._note_second_names(statement.target, statement.iter)
         self._note_mutation(statement)
+
+    def _alternatives(self, statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+        """What a statement assigns; both sides of ``self.param("b", ...) if self.use_bias else None``."""
+        for target, value in _assignments(statement):
+            match value:
+                case ast.IfExp(body=body, orelse=orelse) if self._holds_one(body, orelse):
+                    yield from ((target, body), (target, orelse))
+                case _:
+                    yield target, value
+
+    def _holds_one(self, *values: ast.expr) -> bool:
+        """Whether the values are parameters or variables of one name, or such a one and None."""
+        items = [self.items.get(id(one)) for one in values if not is_none_literal(one)]
+        names = {ast.dump(one.name) for one in items if _is_held(one) and one.name is not None}
+        return all(map(_is_held, items)) and len(names) == 1
 
     def _is_second(self, statement: ast.stmt, target: ast.expr) -> bool:
         """Whether the statement gives the value to another attribute before: ``self.a = self.b = Block()``."""
@@ -202,6 +218,11 @@ class _Reading:
 
     def _is_module(self, node: ast.AST) -> bool:
         return isinstance(node, ast.expr) and (self._kind(node, computed=True)[0] is not Kind.PLAIN)
+
+
+def _is_held(item: Item | None) -> TypeGuard[Item]:
+    """Whether it is a parameter or variable, which an attribute can hold."""
+    return item is not None and item.kind in (ItemKind.PARAM, ItemKind.VARIABLE)
 
 
 def _stronger(first: Kind | None, second: Kind) -> Kind:

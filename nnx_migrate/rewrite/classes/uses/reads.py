@@ -30,6 +30,7 @@ from nnx_migrate.rewrite.classes.items import (
 from nnx_migrate.rewrite.classes.reading.children import Children
 from nnx_migrate.rewrite.classes.uses.calls import carried_call, mutable_in_init
 from nnx_migrate.rewrite.classes.uses.layer_fields import field_text, lost_field
+from nnx_migrate.rewrite.classes.uses.narrowing import asking, certain_reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.submodule_names import (
     ASKING,
@@ -119,6 +120,7 @@ class Reader:
         for node in own_nodes(method):
             if isinstance(node, ast.Subscript) and id(node) not in chains:
                 self._chain(node, receiver, chains)
+        tests, certain = asking(method), certain_reads(method)
         called: set[int] = set()
         for node in own_nodes(method):
             if isinstance(node, ast.Call):
@@ -126,7 +128,9 @@ class Reader:
                 called.add(id(node.func))
         for node in own_nodes(method):
             if isinstance(node, ast.Attribute) and id(node) not in chains:
-                self._attribute(node, receiver, local)
+                is_open = id(node) not in certain
+                if not (is_open and id(node) in tests and node.attr in self.optional):
+                    self._attribute(node, receiver, local, is_open=is_open)
                 self._api(node, method, is_called=id(node) in called)
             elif isinstance(node, ast.Assign | ast.AugAssign):
                 self._assignment(node, receiver, local)
@@ -157,7 +161,9 @@ class Reader:
         self.found.call[id(node)] = text
         self.found.held[id(node)] = text
 
-    def _attribute(self, node: ast.Attribute, receiver: str, local: Mapping[str, Item]) -> None:
+    def _attribute(
+        self, node: ast.Attribute, receiver: str, local: Mapping[str, Item], *, is_open: bool
+    ) -> None:
         if node.attr == "value" and self._is_variable(node.value, receiver, local):
             item = self._variable(node.value, receiver, local)
             array = item is not None and makes_array(item, self.resolve)
@@ -173,7 +179,7 @@ class Reader:
                 if is_attribute_name(stored)
                 else call("getattr", "self", string(stored))
             )
-            if name in self.optional:
+            if name in self.optional and is_open:
                 self.remarks.imports.add("nnm")
                 self.found.call[id(node)] = call("nnm.read", held)
             else:
