@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.factories import becomes_nnx, stuck_in_scope, stuck_use
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.lazy_submodules import left_to_first_calls, without_lazy_submodules
 from nnx_migrate.rewrite.links import Links, links_of
+from nnx_migrate.rewrite.waiting import Waiting
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.factories import factory_functions
@@ -57,6 +58,7 @@ def decide(
     select: tuple[str, ...],
     exclude: tuple[str, ...],
     barred: Mapping[str, ClassRefusal],
+    denied: frozenset[str],
     memory: Memory,
     team: Team,
 ) -> Decisions:
@@ -65,6 +67,7 @@ def decide(
     Args:
         targets: ``id`` of the modules that may change.
         barred: classes that an earlier attempt showed cannot be converted.
+        denied: classes that get no further arguments for what the initial call has.
         memory: conversions of earlier attempts on the same project.
         team: who converts them.
     """
@@ -86,15 +89,18 @@ def decide(
     released: dict[str, FactoryFunction] = {}
     lifted: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
+    waiting = Waiting(denied)
     while True:
         lazy = project.linen.keys() - pending - kept - outside
         fixed = (one for one in functions if not becomes_nnx(one, sizes, pending))
         staying = {**released, **{one.symbol: one for one in fixed}}
-        known = left_to_first_calls(sizes, late)
+        known = left_to_first_calls(sizes, late, waiting.calls)
         own = without_lazy_submodules(known, lazy, staying.values(), lifted)
         decisions.sizes, decisions.lazy_factories = own, staying
         context = replace(_context(own, pending, frozenset(lazy | staying.keys())), lifted=lifted)
         refused = _convert(Conversions(project, own, context, memory), pending, decisions, team)
+        again_waiting = waiting.learn(decisions.refused, refused)
+        refused -= again_waiting
         left = dict(unreached(project, own, pending - refused))
         again_late = left.keys() - late
         late |= again_late
@@ -114,7 +120,7 @@ def decide(
             del decisions.refused[name]
             refused -= {name}
         gone = refused | _join_cuts(project, decisions, links, pending - refused)
-        if not (gone or fresh or holders or again_late):
+        if not (gone or fresh or holders or again_late or again_waiting):
             decisions.factories = tuple(active)
             return decisions
         pending -= gone

@@ -79,12 +79,15 @@ class Ground:
         return dict(sorted(left_to_first_calls(every, wanted.denied).items()))
 
     def decide(
-        self, sizes: Mapping[str, ClassSizes], barred: Mapping[str, ClassRefusal]
+        self,
+        sizes: Mapping[str, ClassSizes],
+        barred: Mapping[str, ClassRefusal],
+        wanted: ExtraArguments,
     ) -> Decisions:
         """What becomes of every class; most conversions are those of earlier decisions."""
-        project = self.loaded.project
+        project, denied = self.loaded.project, frozenset(wanted.denied)
         chosen = (self._targets, *self._chosen)
-        return decide(project, sizes, *chosen, barred, self._memory, self.team)
+        return decide(project, sizes, *chosen, barred, denied, self._memory, self.team)
 
     def count(self, texts: Mapping[str, str], *, are_lazy_linen: bool = False) -> ledger.Count:
         """References and call sites of the project with these new texts."""
@@ -145,10 +148,10 @@ def make_explicit(
     barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
-        decisions = ground.decide(sizes, barred)
+        decisions = ground.decide(sizes, barred, wanted)
         while wanted.learn(decisions, sizes):
             sizes = ground.sizes(wanted)
-            decisions = ground.decide(sizes, barred)
+            decisions = ground.decide(sizes, barred, wanted)
         attempt = make_attempt(loaded, decisions, untouched, ground.texts, ground.team)
         after = ground.count(attempt.texts, are_lazy_linen=attempt.inherits)
         staying = staying_names(loaded.project, decisions)

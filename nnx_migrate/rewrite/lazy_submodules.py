@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.factory_calls import FactoryFunction
@@ -51,19 +52,29 @@ def _passed_on(
 
 
 def left_to_first_calls(
-    sizes: Mapping[str, ClassSizes], names: Collection[str]
+    sizes: Mapping[str, ClassSizes],
+    names: Collection[str],
+    calls: Mapping[str, Collection[int]] = MappingProxyType({}),
 ) -> dict[str, ClassSizes]:
     """The sizes, where first calls make what no constructor can be told to make in time.
 
     Args:
       names: classes whose builders cannot tell them what the initial call has, or never reach all of them.
+      calls: by class, ids of other calls that build such submodules.
     """
-    found = {name: _left(one) if name in names else one for name, one in sizes.items()}
+    late = {name: _open_calls(sizes[name]) for name in names if name in sizes}
+    late |= {name: late.get(name, frozenset()) | {*one} for name, one in calls.items()}
+    found = {name: _left(one, late.get(name, ())) for name, one in sizes.items()}
     return _passed_on(sizes, found)
 
 
-def _left(sizes: ClassSizes) -> ClassSizes:
-    late = {id(one.call) for one in sizes.untold} | {id(one.call) for one in sizes.elsewhere}
+def _open_calls(sizes: ClassSizes) -> frozenset[int]:
+    return frozenset(id(one.call) for one in sizes.untold) | {
+        id(one.call) for one in sizes.elsewhere
+    }
+
+
+def _left(sizes: ClassSizes, late: Collection[int]) -> ClassSizes:
     sites = {
         key: site.left_to_first_call()
         for key, site in sizes.sites.items()

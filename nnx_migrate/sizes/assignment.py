@@ -109,10 +109,8 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
     if isinstance(value, Joined):
         value = alike(value)
     if isinstance(value, Repeated):
-        if starred and any(True for _ in held_modules(value)):
-            interpreter.refuse(
-                targets[0], "a list of submodules is taken apart, and not all may be called"
-            )
+        if starred:  # not all of them may be called
+            interpreter.leave(value)
         interpreter.apart |= {id(one) for one in held_modules(value)}
         rest = replace(value, length=None)
         return [rest if isinstance(one, ast.Starred) else value.item for one in targets]

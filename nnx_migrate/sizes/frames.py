@@ -107,7 +107,6 @@ class Loop:
     foreign: bool = False  # of another class: __init__ cannot read its variables
     counters: dict[str, bool] = field(default_factory=dict)  # go up by one; whether from 0
     reordered: bool = False  # items come in another order than the loop of their origin made them
-    first_known: bool = True  # the item of the first round is the first that was made
     has_rounds: Expr | None = None  # what may be tested for that; None: nothing over fields alone
     held: frozenset[int] = frozenset()  # constructor calls of what its rounds go through, by id
 
@@ -120,11 +119,6 @@ class Loop:
         """Note that each of its rounds meets one of so many items that another loop made."""
         self.origins.append(origin)
         self.ends &= length is not None and length == self.rounds
-
-    def reorder(self, *, first_known: bool) -> None:
-        """Note that items come in another order than they were made in."""
-        self.reordered = True
-        self.first_known &= first_known
 
     def variable(self, identifier: str) -> str:
         """The name of a loop variable in expressions."""

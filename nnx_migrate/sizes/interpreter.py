@@ -102,7 +102,10 @@ class Interpreter(ABC):
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     ranks: Ranks = field(default_factory=Ranks)
     met: set[int] = field(default_factory=set)  # built in lists that a loop meets whole by an index
-    picked: dict[int, ast.expr] = field(default_factory=dict)  # others: such an index
+    picked: set[int] = field(default_factory=set)  # in lists that are read by an index at all
+    unsure: set[int] = field(
+        default_factory=set
+    )  # constructor calls: some of theirs no call may reach
     apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
     frames: list[Frame] = field(default_factory=list)  # of the running functions, innermost last
     depth: int = 0
@@ -145,6 +148,10 @@ class Interpreter(ABC):
     def refuse(self, node: ast.AST, text: str) -> None:
         """Note a problem, the first one of a place."""
         _note_once(self.problems, node, text)
+
+    def leave(self, value: Value) -> None:
+        """Leave what is built there to first calls: Linen makes none that no call reaches."""
+        self.unsure.update(id(one.call) for one in held_modules(value))
 
     def ask(self, node: ast.AST, text: str) -> None:
         """Note what a person should look at, the first note of a place."""

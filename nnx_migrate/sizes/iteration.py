@@ -23,7 +23,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    held_modules,
     join_all,
 )
 from nnx_migrate.sizes.frames import Loop
@@ -84,7 +83,7 @@ def iteration_of(
     first, rest = _parts(value)
     loop.first.extend(first)
     if not foreign:
-        _check_zipped(interpreter, value, loop_node)
+        _leave_zipped(interpreter, value)
     item = _abstract(rest, target, loop)
     loop.rounds = length_of(value)
     if not (first or loop.reordered):
@@ -105,21 +104,14 @@ def _settled(interpreter: Interpreter, value: Value) -> Value:
     return value
 
 
-def _check_zipped(interpreter: Interpreter, value: Value, loop: ast.AST) -> None:
-    """A loop that may end before it met each submodule of a list: Linen makes none for the others."""
+def _leave_zipped(interpreter: Interpreter, value: Value) -> None:
+    """A loop over several lists may end before it met each submodule of one."""
     match value:
         case Enumerated(value=inner):
-            _check_zipped(interpreter, inner, loop)
+            _leave_zipped(interpreter, inner)
         case Zipped(values=values) if length_of(value) is None:
-            if not any(True for one in values for _ in held_modules(one)):
-                return
-            interpreter.refuse(loop, _ENDS)
-
-
-_ENDS = (
-    "this loop may end before it met each submodule of the list:"
-    " the others may have no parameters in Linen"
-)
+            for one in values:
+                interpreter.leave(one)
 
 
 def _parts(value: Value) -> tuple[list[Value], Value]:
@@ -188,7 +180,7 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             return Sequence((_named(first, end, loop), _abstract(inner, second, loop)))
         case Backwards(items=inner):
             item = _abstract(inner, target, loop)
-            loop.reorder(first_known=False)
+            loop.reordered = True
             loop.counters.clear()
             loop.last |= {name: ex.name(name) for name in loop.last}
             return item
@@ -210,7 +202,7 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
                 loop.origins.append(origin)
                 loop.last.update(value.last)
                 if value.reordered:
-                    loop.reorder(first_known=False)
+                    loop.reordered = True
                     loop.last |= {name: ex.name(name) for name in value.last}
             return item
         case Choice():

@@ -93,13 +93,6 @@ class Origin:
     note: str = ""
 
 
-# What a person is to look at, since nothing in sight shows that Linen's init makes what is built.
-ONE_OF_SEVERAL = "one of several submodules is taken here: what no call reaches is built as well"
-HANDED_ON = "it is handed to what may leave it without a call, and it is built as well"
-# That Linen's init makes it, too, is not proven: a class with such a note is lazy.
-UNPROVEN = (ONE_OF_SEVERAL, HANDED_ON)
-
-
 @dataclass(frozen=True)
 class Untold:
     """A submodule of ``setup`` of which the constructor cannot tell whether Linen's init reaches it.

@@ -111,6 +111,6 @@ def test_a_list_of_inputs_may_hold_several_widths(out: str, wide: int) -> None:
         "sum(self.parts[i](x) for i, x in enumerate(xs))",
     ],
 )
-def test_layers_beside_inputs_that_may_be_fewer_keep_the_class_lazy(out: str) -> None:
+def test_layers_beside_inputs_that_may_be_fewer_are_left_to_their_first_calls(out: str) -> None:
     source = SOURCE.replace("class Net", OWN).replace("BODY", LISTED.format(out=out))
-    assert net_alike(source, "[jnp.ones((2, 4))]")["m.Net"] == "lazy"
+    assert net_alike(source, "[jnp.ones((2, 4))]")["m.Net"] == "explicit"

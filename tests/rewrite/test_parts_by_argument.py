@@ -36,38 +36,35 @@ LOOP = "for layer in self.layers:\n    x = layer(x)\nx = self.second(self.first(
 
 
 @pytest.mark.parametrize(
-    ("argument", "body", "given", "form"),
+    ("argument", "body", "given"),
     [
         (
             "mode='train'",
             "if mode == 'train':\n    x = self.first(x)\nx = self.second(x)",
             "'eval'",
-            "explicit",
         ),
-        ("depth=2", "x = self.first(x)\nif depth > 1:\n    x = self.second(x)", "1", "explicit"),
+        ("depth=2", "x = self.first(x)\nif depth > 1:\n    x = self.second(x)", "1"),
         (
             "feats=()",
             "x = self.first(x)\nif len(feats) > 0:\n    x = self.second(x)",
             "(1, 2)",
-            "explicit",
         ),
         (
             "others=(1, 2)",
             "for one, layer in zip(others, self.layers):\n    x = one * layer(x)",
             "(3,)",
-            "lazy",
         ),
-        ("which=0", "x = (self.first, self.second)[which](x)", "1", "lazy"),
+        ("which=0", "x = (self.first, self.second)[which](x)", "1"),
     ],
     ids=["text", "number", "length", "zip", "index"],
 )
-def test_what_only_some_arguments_reach_is_left_to_its_first_call_or_its_class_lazy(
-    argument: str, body: str, given: str, form: str
+def test_what_only_some_arguments_reach_is_left_to_its_first_call(
+    argument: str, body: str, given: str
 ) -> None:
     text = body if "layers" in body else f"for layer in self.layers:\n    x = layer(x)\n{body}"
     source = SOURCE.replace("ARGUMENT", argument).replace("GIVEN", f"(({given},),)")
     source = source.replace("BODY", "\n".join(" " * 8 + line for line in text.splitlines()))
-    assert printed_alike(source) == {"m.Net": form}
+    assert printed_alike(source) == {"m.Net": "explicit"}
 
 
 def test_arguments_that_decide_no_part_leave_the_class_explicit() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from tests.rewrite.projects import LINEN
 from tests.rewrite.running import printed_alike
-from tests.rewrite.test_forms import auto, reason, said
 
 MAIN = """
 
@@ -34,8 +33,8 @@ UNSEEN = {
 
 
 @pytest.mark.parametrize("body", UNSEEN.values(), ids=UNSEEN)
-def test_a_part_that_no_call_surely_reaches_keeps_its_class_lazy(body: str) -> None:
-    assert printed_alike(net(body) + MAIN) == {"m.Net": "lazy"}
+def test_a_part_that_no_call_surely_reaches_is_left_to_its_first(body: str) -> None:
+    assert printed_alike(net(body) + MAIN) == {"m.Net": "explicit"}
 
 
 @pytest.mark.parametrize(
@@ -52,10 +51,3 @@ def test_a_part_that_no_call_surely_reaches_keeps_its_class_lazy(body: str) -> N
 )
 def test_parts_that_are_all_called_or_left_to_their_first_call_are_explicit(body: str) -> None:
     assert printed_alike(net(body) + MAIN) == {"m.Net": "explicit"}
-
-
-def test_the_reason_names_the_place() -> None:
-    result = auto({"m.py": net(UNSEEN["one of two, by a flag"])})
-    assert said(result) == {"m.Net": "lazy"}
-    assert reason(result, "m.Net").startswith("not proven: m.py:")
-    assert "one of several submodules is taken here" in reason(result, "m.Net")

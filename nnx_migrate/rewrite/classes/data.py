@@ -93,14 +93,17 @@ class Wants:
     Attributes:
       shapes: parameters of the call whose whole shape would help.
       facts: parameters of which it would help to know what the initial call has for them.
+      lazy: ids of calls that build submodules whose first calls might make them instead.
     """
 
     shapes: frozenset[str] = frozenset()
     facts: frozenset[str] = frozenset()
+    lazy: frozenset[int] = frozenset()
 
     def __or__(self, other: Wants) -> Wants:
         """Both."""
-        return Wants(self.shapes | other.shapes, self.facts | other.facts)
+        lazy = self.lazy | other.lazy
+        return Wants(self.shapes | other.shapes, self.facts | other.facts, lazy)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,11 @@ class Item:
         return layer is not None and layer.is_stateless
 
     @property
+    def may_stay_uncalled(self) -> bool:
+        """Whether it may be built where no call of it follows: that makes no variables, as in Linen."""
+        return self.free_of_variables or (self.site is not None and self.site.is_lazy)
+
+    @property
     def is_in_scope(self) -> bool:
         """Whether it is the call of a function that builds submodules for its caller."""
         return self.site is not None and self.site.kind is SiteKind.FUNCTION

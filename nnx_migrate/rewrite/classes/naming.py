@@ -126,6 +126,8 @@ def names_of(
             )
         if kind in found.conditional and item.free_of_variables:
             result[id(item.call)] = Name(literal=f"{kind}_{number}")
+        elif kind in found.conditional and item.may_stay_uncalled:
+            result[id(item.call)] = _only_name(item, found.names, kind in uncertain or open_classes)
         elif open_classes or kind in uncertain:
             counted = item.call.func if item.site.class_name is None else f"{kind!r}"  # type: ignore[union-attr]
             result[id(item.call)] = Name(counted=counted)
@@ -141,6 +143,23 @@ def _after_base(item: Item, kind: str) -> Refused:
         "name it",
         "inheritance",
     )
+
+
+def _only_name(item: Item, names: Mapping[int, Name], is_uncertain: bool) -> Name:
+    """The name of a submodule that a condition on the call builds, where no other may have it.
+
+    Raises:
+      Refused: which number Linen gives to it, or to another one of its class, only the call knows.
+    """
+    name = names.get(id(item.call))
+    if name is None or is_uncertain or sum(one == name for one in names.values()) > 1:
+        raise Refused(
+            item.call,
+            "a condition on the call decides which number Linen gives to submodules of this class",
+            "name it",
+            "names",
+        )
+    return name
 
 
 def _class(item: Item) -> str:

@@ -17,7 +17,6 @@ from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.lazily import lazy_doubts
 from nnx_migrate.rewrite.results import staying_names
 from nnx_migrate.rewrite.workers import Team
-from nnx_migrate.sizes.result import UNPROVEN
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
@@ -90,10 +89,8 @@ def _left(
         if is_of_arrays(entry.place.symbol)
     }
     for one in result.findings:
-        is_left = one.outcome is Outcome.REFUSED
-        if one.message in UNPROVEN or (
-            is_left and (one.path, one.line, one.column) not in harmless
-        ):
+        at = (one.path, one.line, one.column)
+        if one.outcome is Outcome.REFUSED and at not in harmless:
             yield Doubt(one.path, one.line, one.message)
 
 

@@ -20,7 +20,7 @@ from nnx_migrate.abstract.values import (
     held_modules,
     join,
 )
-from nnx_migrate.sizes.expressions.list_parts import check_filter
+from nnx_migrate.sizes.expressions.list_parts import leave_filtered
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.source.bindings import target_names
@@ -204,7 +204,7 @@ def _item(
         value = interpreter.evaluate(node.elt, frame)
     if set(answers) <= {True}:
         return True, value
-    check_filter(interpreter, node, value)
+    leave_filtered(interpreter, node, value)
     return None, value
 
 

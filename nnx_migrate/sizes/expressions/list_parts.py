@@ -13,7 +13,6 @@ from nnx_migrate.sizes.expressions.sure_calls import (
     is_looped_over,
     is_surely_called,
 )
-from nnx_migrate.sizes.result import ONE_OF_SEVERAL
 from nnx_migrate.source.modules import Parents
 from nnx_migrate.source.walking import each, walk
 
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
 
-def check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
-    """A part of a list of submodules, whose length is not known.
+def leave_part(interpreter: Interpreter, item: Value, node: ast.Subscript) -> None:
+    """Leave the submodules of a list of unknown length to first calls where a part of it is read.
 
     In Linen those that no call reaches have no parameters, and in a part the first one met is not
-    the first of the list, whose size would be taken. ``ls[1:]`` is right beside ``ls[0]``, and ``ls[:-1]``
+    the first of the list, whose size would be taken. Not so ``ls[1:]`` beside ``ls[0]``, and ``ls[:-1]``
     beside ``ls[-1]``, where every call reaches both.
     """
     number = _number(node.slice)
@@ -45,33 +44,21 @@ def check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
         ) == -1 and _are_met(interpreter, node, -1):
             return
         case ast.Slice():
-            interpreter.refuse(node, _PART)
-        case _ if number is not None and _is_only_read(interpreter, node):
-            interpreter.refuse(
-                node,
-                f"only item {number} of a list of submodules is read: the others have no parameters"
-                " in Linen",
-            )
+            interpreter.leave(item)
         case _ if number is not None and not _reads_rest(interpreter, node):
-            interpreter.ask(node, ONE_OF_SEVERAL)
+            interpreter.leave(item)
 
 
-def check_filter(interpreter: Interpreter, node: ast.expr, item: Value) -> None:
+def leave_filtered(interpreter: Interpreter, node: ast.expr, item: Value) -> None:
     """A part of a list of submodules that a test in a comprehension picks: ``[b for b in bs if test]``."""
     if isinstance(item, Submodule | Instance) and all(one is not item.call for one in walk(node)):
-        interpreter.refuse(node, _PART)
+        interpreter.leave(item)
 
 
-def check_part_elsewhere(
-    interpreter: Interpreter, item: Submodule | Instance, index: ast.expr
-) -> None:
+def leave_part_elsewhere(interpreter: Interpreter, item: Value, index: ast.expr) -> None:
     """The same, of a list that the class under analysis hands to another one."""
-    if item.call is not None and (slices(index) or _number(index) is not None):
-        interpreter.refuse(
-            item.call,
-            "another class reads a part of this list of submodules: the others may have no"
-            " parameters in Linen",
-        )
+    if slices(index) or _number(index) is not None:
+        interpreter.leave(item)
 
 
 def _number(index: ast.expr) -> int | None:
@@ -105,16 +92,6 @@ def _parents(interpreter: Interpreter) -> Iterator[Parents]:
 def _reads_rest(interpreter: Interpreter, node: ast.Subscript) -> bool:
     """Whether the class reads more of the same list than single items."""
     return any(_number(one) is None for one in _indices(interpreter, node))
-
-
-def _is_only_read(interpreter: Interpreter, node: ast.Subscript) -> bool:
-    """Whether nothing else in the class reads the list, in brackets or whole."""
-    text = ast.dump(node.value)
-    reads = [
-        one for cls in interpreter.root.info.mro for one in walk(cls.node) if ast.dump(one) == text
-    ]
-    numbers = {ast.dump(one) for one in _indices(interpreter, node)}
-    return len(numbers) == 1 and len(reads) == len(_indices(interpreter, node))
 
 
 def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
@@ -152,17 +129,4 @@ def note_index(interpreter: Interpreter, base: Repeated, key: Value, index: ast.
     if base.length is not None and base.length in counts:
         interpreter.met.add(id(item.call))
         return
-    interpreter.picked.setdefault(id(item.call), index)
-
-
-def check_met(interpreter: Interpreter, module: Submodule | Instance) -> None:
-    """Refuse a list of submodules that no loop meets whole, and that is read by an index."""
-    index = interpreter.picked.get(id(module.call))
-    if index is not None and id(module.call) not in interpreter.met:
-        interpreter.refuse(index, _SOME)
-
-
-_PART = "a part of a list of submodules: the others may have no parameters in Linen"
-_SOME = (
-    "this index may not meet each submodule of the list: the others may have no parameters in Linen"
-)
+    interpreter.picked.add(id(item.call))

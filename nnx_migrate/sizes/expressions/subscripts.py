@@ -34,15 +34,14 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf, leading
 from nnx_migrate.sizes.expressions.indexing import index_array
 from nnx_migrate.sizes.expressions.list_parts import (
-    check_part,
-    check_part_elsewhere,
+    leave_part,
+    leave_part_elsewhere,
     note_index,
     slices,
 )
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.instance_attributes import VARIABLES
 from nnx_migrate.sizes.loop_names import header
-from nnx_migrate.sizes.result import ONE_OF_SEVERAL
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.other_values import is_self
 
@@ -60,9 +59,9 @@ def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) 
         key = Unknown()
     if isinstance(base, Repeated) and isinstance(base.item, Submodule | Instance):
         if frame.own:
-            check_part(interpreter, node)
+            leave_part(interpreter, base.item, node)
         elif base.item.owner is interpreter.root:
-            check_part_elsewhere(interpreter, base.item, index)
+            leave_part_elsewhere(interpreter, base.item, index)
     if isinstance(base, Repeated) and not slices(index):
         interpreter.apart.add(id(base.item))
     return item_of(interpreter, base, key, index, frame)
@@ -96,7 +95,7 @@ def item_of(
         case Sequence() if isinstance(index, ast.Slice):
             return _slice(interpreter, base, index, frame)
         case Sequence(items=items) if items:
-            _note_choice(interpreter, items, key, index, frame)
+            _leave_choice(interpreter, items, key, frame)
             result = items[0]
             for other in items[1:]:
                 result = join(None, result, other)
@@ -136,7 +135,7 @@ def item_of(
             if default is not None or not entries:
                 return default or Unknown("unknown key")
             values = list(entries.values())
-            _note_choice(interpreter, values, key, index, frame)
+            _leave_choice(interpreter, values, key, frame)
             return values[0] if all(one == values[0] for one in values) else _any_of(values)
         case Argument(path=path):
             if isinstance(number, int):
@@ -163,18 +162,15 @@ def item_of(
             return Unknown("item of an unknown value", is_item=True)
 
 
-def _note_choice(
-    interpreter: Interpreter,
-    items: Iterable[Value],
-    key: Value,
-    index: ast.expr,
-    frame: Frame,
+def _leave_choice(
+    interpreter: Interpreter, items: Iterable[Value], key: Value, frame: Frame
 ) -> None:
     """Submodules of which one is taken by a key that is not a loop's: Linen makes only that one."""
-    several = sum(isinstance(one, Submodule | Instance) for one in items) > 1
+    modules = [one for one in items if isinstance(one, Submodule | Instance)]
     names = key.expr.names if isinstance(key, Static) else frozenset()
-    if several and frame.own and not names & interpreter.loop_names.loops.keys():
-        interpreter.ask(index, ONE_OF_SEVERAL)
+    if len(modules) > 1 and frame.own and not names & interpreter.loop_names.loops.keys():
+        for one in modules:
+            interpreter.leave(one)
 
 
 def _meets_all(interpreter: Interpreter, values: Repeated, key: Value, index: ast.expr) -> bool:
@@ -202,31 +198,12 @@ def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value
     """Whether the rounds of a loop meet the items by an index in the order they were made in."""
     index = key.expr.node if isinstance(key, Static) else None
     counters = {name: zero for one in interpreter.loops for name, zero in one.counters.items()}
-    if base.reordered:
-        loop.reorder(first_known=False)
-    elif not (isinstance(index, ast.Name) and index.id in counters):
-        zeros = {name for name, from_zero in counters.items() if from_zero}
-        loop.reorder(first_known=index is not None and _starts_at_zero(index, zeros))
+    if base.reordered or not (isinstance(index, ast.Name) and index.id in counters):
+        loop.reordered = True
     elif counters[index.id] and base.origin is not None:
         for one in interpreter.loops:
             if index.id in one.counters:
                 interpreter.loop_names.join(one.node, base.origin)
-
-
-def _starts_at_zero(index: ast.expr, zeros: set[str]) -> bool:
-    """Whether an index is 0 where variables are that go up from 0: ``i // 2``, ``int(i / n)``."""
-    match index:
-        case ast.Constant(value=0):
-            return True
-        case ast.Name(id=name):
-            return name in zeros
-        case ast.BinOp(left=left, op=ast.Div() | ast.FloorDiv() | ast.Mod()):
-            return _starts_at_zero(left, zeros)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _starts_at_zero(left, zeros) or _starts_at_zero(right, zeros)
-        case ast.Call(func=ast.Name(id="int"), args=[inner], keywords=[]):
-            return _starts_at_zero(inner, zeros)
-    return False
 
 
 def _shape_item(

@@ -16,7 +16,7 @@ from nnx_migrate.sizes.inference.module_arguments import makes_variables
 from nnx_migrate.sizes.inference.paired_rounds import is_read_as_filled
 from nnx_migrate.sizes.inference.places import place_of
 from nnx_migrate.sizes.initial_call import is_constructible
-from nnx_migrate.sizes.result import HANDED_ON, Elsewhere, Untold
+from nnx_migrate.sizes.result import Elsewhere, Untold
 from nnx_migrate.source.walking import each, walk
 
 Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobody knows which
@@ -218,7 +218,7 @@ def note_unseen(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
 
 
 def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use]) -> None:
-    """Note a submodule that a compact method hands to one that does not call it whenever it is called.
+    """Leave a submodule to its first call that a compact method hands to one that does not call it whenever it is called.
 
     ``Block(inner=nn.Dense(4), deep=self.deep)(x)``, where Block calls ``inner`` only if it is ``deep``: the
     condition stands in another class than what builds.
@@ -237,7 +237,7 @@ def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: 
     wanted = [way for one in holders for way in ways(records.get(id(one.call), []))]
     is_called = all(any(one <= {*way} for one in found) for way in wanted)
     if not is_called and makes_variables(analysis, module):
-        analysis.interpreter.ask(module.call, HANDED_ON)
+        analysis.lazy.add(id(module.call))
 
 
 def _note_open(

@@ -9,7 +9,6 @@ from dataclasses import replace
 from nnx_migrate.abstract.values import Instance, Submodule, Use, class_name
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.carry_cells import carry_cells
-from nnx_migrate.sizes.expressions.list_parts import check_met
 from nnx_migrate.sizes.inference.call_forms import call_forms
 from nnx_migrate.sizes.inference.checks import refuse_parts
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
@@ -46,7 +45,6 @@ def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
 def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     """The site, but for what loops without a round make of it."""
     refuse_parts(analysis, module)
-    check_met(analysis.interpreter, module)
     uses = analysis.root.records.get(id(module.call), [])
     uses = [use for use in uses if use.primary] or uses
     assert module.call is not None
@@ -97,7 +95,9 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
 
 def _lazily(analysis: ClassAnalysis, site: Site) -> Site:
     """The site, left to the first call of what it builds where only that shows a size or whether it is made."""
-    if id(site.call) not in analysis.lazy:
+    interpreter, call = analysis.interpreter, id(site.call)
+    are_met = call not in interpreter.picked or call in interpreter.met
+    if call not in analysis.lazy | interpreter.unsure and are_met:
         return site
     if analysis.root.info.function is not None:
         analysis.problems.append((site.call, UNKNOWN))

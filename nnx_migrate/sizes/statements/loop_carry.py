@@ -141,7 +141,7 @@ def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None
     others = set(entry.symbols.values()) - {entry.symbols[name]}
     if lasts[0] is not None and lasts[0].names & others:
         return False  # __init__ gives them their next values one after another
-    if rounds.loop.origins and rounds.loop.reordered and not _is_only_first(rounds, last):
+    if rounds.loop.origins and rounds.loop.reordered:
         return False
     if first is None or last is None or any(one != last for one in lasts[1:]):
         return False
@@ -188,14 +188,6 @@ def _spelled(rounds: Rounds, owner: ast.AST, first: Expr, last: Expr) -> tuple[E
     """Both sizes in the names of the source: before ``owner``, and at the end of its rounds."""
     names = rounds.interpreter.loop_names
     return names.at(first, owner), names.at(last, inside(owner))
-
-
-def _is_only_first(rounds: Rounds, last: Expr | None) -> bool:
-    """Whether the first item made is met first, and every round ends with the same size."""
-    loop = rounds.loop
-    varying = {*rounds.interpreter.symbols.values(), *loop.last, *loop.counters}
-    varying |= {loop.variable(one) for one in target_variables(rounds.statement.target)}
-    return loop.first_known and last is not None and not last.names & varying
 
 
 def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:

@@ -234,18 +234,27 @@ def test_who_would_have_to_tell_classes_different_things_stays_linen() -> None:
     assert outcome(result, "Outer") is Outcome.REFUSED
 
 
-REFUSED = {
+LEFT = {
     "a value decides": "if x.sum() > 0:\n    x = nn.Dense(3)(x)\nreturn x",
     "a string decides": "if train == 'yes':\n    x = nn.Dense(3)(x)\nreturn x",
+    "a changed argument decides": "train = self.other(train)\nif train:\n    x = nn.Dense(3)(x)\nreturn x",
+    "or gives a value": "c = c or self.n\nif c:\n    x = nn.Dense(3)(x)\nreturn x",
+    "dropout beside variables": (
+        "if train:\n    if self.n:\n        x = nn.Dense(3)(x)\n    x = nn.Dropout(0.1)(x, deterministic=False)\nreturn x"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", LEFT.values(), ids=LEFT)
+def test_what_the_constructor_cannot_be_told_of_is_left_to_its_first_call(body: str) -> None:
+    assert "self.Dense_0 = nn.Dense(3)\n" in rewritten(module(body))
+
+
+REFUSED = {
     "a flag decides on a setting": "if train:\n    k = 0.5\nelse:\n    k = 0.1\n"
     "if train:\n    x = nn.Dense(3)(x)\nreturn nn.GroupNorm(4, epsilon=k)(x)",
     "a flag is a setting": "if train:\n    x = nn.Dense(4)(x)\nreturn nn.LayerNorm(use_bias=train)(x)",
     "it returns early": "if not train:\n    return x\nreturn nn.Dense(3)(x)",
-    "a changed argument decides": "train = self.other(train)\nif train:\n    x = nn.Dense(3)(x)\nreturn x",
-    "or gives a value": "c = c or self.n\nif c:\n    x = nn.Dense(3)(x)\nreturn x",
-    "dropout beside variables": (
-        "if train:\n    if self.n:\n        x = nn.Dense(4)(x)\n    x = nn.Dropout(0.1)(x, deterministic=False)\nreturn x"
-    ),
 }
 
 

@@ -103,6 +103,11 @@ def renumbering(
     return frozenset(found)
 
 
+def call_tests(steps: Sequence[Step], taint: Taint) -> Iterator[ast.expr]:
+    """The conditions on the call that decide what is built."""
+    yield from (one.test for one in _branches(steps) if id(one) in taint.steps and builds((one,)))
+
+
 def _branches(steps: Sequence[Step]) -> Iterator[Branch]:
     for step in steps:
         match step:

@@ -2,20 +2,18 @@
 
 ``layer = Block()`` makes no parameters in Linen; the first call does (flax 0.12.8, linen/module.py). Where
 that call stands under a condition, or after a possible return, ``__init__`` would make parameters that Linen
-does not have, if it did not ask the same (:mod:`guards`).
+does not have: its first call makes them.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from nnx_migrate.rewrite.classes.compact.guards import Guard, guard_of
 from nnx_migrate.rewrite.classes.compact.holding import ADDS, Held, Names, names_called
-from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.data import Refused, Wants
+from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.source.bindings import loop_pairs
 from nnx_migrate.source.leaving import leaves
 from nnx_migrate.source.walking import each, walk
@@ -23,59 +21,30 @@ from nnx_migrate.source.walking import each, walk
 RULE = "compact"
 
 
-def guards_of(
-    method: ast.FunctionDef,
-    items: Mapping[int, Item],
-    wrappers: Collection[int],
-    changed: AbstractSet[str],
-) -> dict[int, Guard]:
-    """The conditions under which named submodules are called, by id of what builds them.
+def check_calls(
+    method: ast.FunctionDef, items: Mapping[int, Item], wrappers: Collection[int]
+) -> None:
+    """Refuse named submodules that may stay without a call, if they are not left to their first calls.
 
     Args:
       wrappers: ids of calls that build modules without variables of their own, around others.
-      changed: names that something changes where no statement says it.
 
     Raises:
-      Refused: one may stay without a call, and its parameters would depend on the path that Linen's
-        ``init`` takes.
+      Refused: parameters would depend on the path that Linen's ``init`` takes.
     """
     read = {one.id for one in each(method, ast.Name) if isinstance(one.ctx, ast.Load)}
     held = Held(items, wrappers, {}, names_called(method))
-    guards: dict[int, Guard] = {}
     for later, names, item, key in _named(method.body, held, ()):
         name = names[0]
         wanted = [_Wanted(_readers(method, one), key if one == name else None) for one in names]
-        if not read.isdisjoint(names) and not any(_surely_read(later, one) for one in wanted):
-            guard = (
-                guard_of(method, item.call, name, changed) if item.kind is ItemKind.SITE else None
-            )
-            if guard is not None and _surely_read((guard.inside,), wanted[0]):
-                guards |= dict.fromkeys(_with_given(item.call, items, held), guard)
-                continue
+        is_sure = item.may_stay_uncalled or any(_surely_read(later, one) for one in wanted)
+        if not read.isdisjoint(names) and not is_sure:
             raise Refused(
                 item.call,
                 f"{name!r} is called only under a condition, and Linen makes its parameters there",
                 "build it under the same condition",
                 RULE,
-            )
-    return guards
-
-
-def _with_given(call: ast.Call, items: Mapping[int, Item], held: Held) -> Iterator[int]:
-    """Ids of what builds a submodule and those that it is given, ``Block(norm=nn.LayerNorm())``.
-
-    Raises:
-      Refused: it is given one by a name.
-    """
-    for node in walk(call):
-        if id(node) in items:
-            yield id(node)
-        if isinstance(node, ast.Name) and node.id in held.known:
-            raise Refused(
-                node,
-                f"{node.id!r} is handed to what is called only under a condition",
-                "build it where that is built, or both under the condition",
-                RULE,
+                Wants(lazy=frozenset({id(item.call)})),
             )
 
 

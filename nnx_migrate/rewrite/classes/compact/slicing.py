@@ -223,16 +223,19 @@ class Slicer:
     def _dynamic(
         self, step: Branch, cause: str, inside: list[Item], live: Live, *, later: bool
     ) -> Sequence[Step]:
-        """A condition on the call: only what has no variables may be built regardless of it."""
-        for item in inside:
-            if not item.free_of_variables:
-                raise Refused(
-                    item.call,
-                    f"it is built only under a condition on {cause!r}, known in the call alone",
-                    f"make {cause!r} a field, or build it unconditionally",
-                    RULE,
-                    Wants(facts=tested_parameters(step.test, self.askable)),
-                )
+        """A condition on the call: only what has no variables before its own may be built regardless of it."""
+        certain = [item for item in inside if not item.may_stay_uncalled]
+        if certain:
+            raise Refused(
+                certain[0].call,
+                f"it is built only under a condition on {cause!r}, known in the call alone",
+                f"make {cause!r} a field, or build it unconditionally",
+                RULE,
+                Wants(
+                    facts=tested_parameters(step.test, self.askable),
+                    lazy=frozenset(id(item.call) for item in certain),
+                ),
+            )
         if _leaves(step) and later:
             raise Refused(
                 step.node,

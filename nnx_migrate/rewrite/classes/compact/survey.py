@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnx_migrate.edit.statements import GONE
-from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions
+from nnx_migrate.rewrite.classes.compact.call_conditions import (
+    CallConditions,
+    call_tests,
+    tested_parameters,
+)
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
-from nnx_migrate.rewrite.classes.compact.conditional_calls import guards_of
-from nnx_migrate.rewrite.classes.compact.guards import guarded
+from nnx_migrate.rewrite.classes.compact.conditional_calls import check_calls
 from nnx_migrate.rewrite.classes.compact.last_rounds import refuse_last_rounds
 from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
@@ -48,7 +51,6 @@ class Survey:
     Args:
       items: what ``__init__`` builds, by id of the constructor call.
       lazy: variables that only the call can create.
-      guarded: those that are built only where they are called.
       taint: what the call's parameters reach.
       replaced: nodes with another text in ``__init__``, with the names that text reads.
       indexes: loops that count their rounds from now on.
@@ -61,7 +63,6 @@ class Survey:
     method: CompactMethod
     items: Mapping[int, Item]
     lazy: Mapping[int, Item]
-    guarded: frozenset[int]
     steps: tuple[Step, ...]
     moves: Moves
     names: Mapping[int, Name]
@@ -116,15 +117,14 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     refuse_last_rounds(method.method, items, RULE)
     changed = changed_elsewhere(method.project, method.scope, method.method)
     effects = effects_on(method.project, method.scope, method.cls, method.method)
-    guards = guards_of(method.method, items, wrappers, changed.keys() | effects.keys())
+    check_calls(method.method, items, wrappers)
     refuse_late_reads(method.method, items)
     body = [
         one
         for one in method.method.body
         if method.common.get(id(one)) != GONE or any(id(node) in items for node in walk(one))
     ]  # what goes counts where it builds something
-    built = with_aliases(flow_of(body, items), method.method)
-    steps = guarded(built, guards)
+    steps = with_aliases(flow_of(body, items), method.method)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
     moves = moves_of(
         method.project,
@@ -141,18 +141,16 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
     shapes.incomplete = _holders(method.method, items.keys() - shapes.whole)
-    counting = built
+    counting = steps
     if method.counted:
         counting = with_aliases(flow_of(body, {**items, **method.counted}), method.method)
     names, indexes = _names(method, counting, taint)  # Linen gives names where it builds
     names = _without_counted(names, method.counted)
-    _check_guarded([items[key] for key in guards], names, moves)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
     return Survey(
         method,
         items,
         lazy,
-        frozenset(guards),
         steps,
         moves,
         names,
@@ -167,29 +165,28 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     )
 
 
-def _check_guarded(guarded: Sequence[Item], names: Mapping[int, Name], moves: Moves) -> None:
-    """The call asks for what may not be there by its name, and nothing else of it."""
-    for item in guarded:
-        key = id(item.call)
-        # Linen counts what is built and not called, too; at run time only what is there is counted.
-        is_named = key in names and names[key].literal is not None and names[key].stem is None
-        if not is_named or key in moves.views or key in moves.late:
-            reason = "it is called only under a condition, and not by a plain name"
-            raise Refused(item.call, reason, "build it under the same condition", RULE)
-
-
 def _names(
     method: CompactMethod, steps: Sequence[Step], taint: Taint
 ) -> tuple[Mapping[int, Name], Mapping[int, Index]]:
-    """The attributes of what is built, and the loops that count their rounds for that, by id."""
+    """The attributes of what is built, and the loops that count their rounds for that, by id.
+
+    Raises:
+      Refused: only the call knows a number; told about its conditions, the constructor may.
+    """
     words = _words(method)
-    found = names_of(
-        steps,
-        frozenset(taint.steps),
-        method.numbered,
-        goes_on=method.is_function,
-        taken=words,
-    )
+    try:
+        found = names_of(
+            steps,
+            frozenset(taint.steps),
+            method.numbered,
+            goes_on=method.is_function,
+            taken=words,
+        )
+    except Refused as refused:
+        one = refused.refusal
+        asked = [tested_parameters(test, method.askable) for test in call_tests(steps, taint)]
+        wants = replace(one.wants, facts=one.wants.facts.union(*asked))
+        raise Refused(one.node, one.reason, one.recipe, one.rule, wants) from None
     names = found.names
     if found.is_even and not (method.is_function or method.numbered or numbered(steps)):
         taken = words | method.cls.methods.keys()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call, named
-from nnx_migrate.edit.expressions import Expression, contents, dotted, string
+from nnx_migrate.edit.expressions import Expression, contents, dotted
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import Statement, assign
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, with_keywords, without_keywords
@@ -98,11 +98,8 @@ class InitText:
         edits |= dict.fromkeys(survey.moves.late_values, dotted("None"))
         edits |= {key: not_here(item) for key, item in survey.items.items() if item.is_in_scope}
         for key, name in survey.names.items():
-            edits[key] = (
-                _perhaps(name, method.receiver)
-                if key in survey.guarded
-                else _read_again(survey.items[key], name, temporaries.get(key), method.receiver)
-            )
+            temporary = temporaries.get(key)
+            edits[key] = _read_again(survey.items[key], name, temporary, method.receiver)
         return edits | index_edits(survey.indexes, edits)
 
     def _temporaries(self) -> dict[int, str]:
@@ -169,8 +166,6 @@ class CallText:
 
     def _used(self, item: Item, name: Name) -> Make:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
-        if id(item.call) in self.survey.guarded:
-            return _perhaps(name, receiver)
         view = self.survey.moves.views.get(id(item.call))
         late = self.survey.moves.late.get(id(item.call), {})
 
@@ -199,13 +194,6 @@ def inline_edits(method: CompactMethod, moves: Moves) -> Edits:
         if is_inline(item):
             edits[key] = lambda renderer, one=item: builder(one, renderer)  # type: ignore[misc]
     return edits
-
-
-def _perhaps(name: Name, receiver: str) -> Make:
-    """What is not there where nothing calls it."""
-    assert name.literal is not None
-    attribute = string(name.literal, '"')
-    return lambda _: call("getattr", dotted(receiver), attribute, dotted("None"))
 
 
 def _read_again(item: Item, name: Name, temporary: str | None, receiver: str) -> Make:
