@@ -388,6 +388,7 @@ class Use:
     entry: str = "__call__"  # the root's method that was called from outside
     form: CallForm | None = None  # of a layer's call, where the text shows its arguments
     rounds: tuple[Expr, ...] = ()  # hold where the loops around it that made it not have a round
+    is_open: bool = False  # whether such a loop has a round, only the call knows
 
     @property
     def certain(self) -> bool:

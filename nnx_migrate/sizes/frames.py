@@ -108,6 +108,7 @@ class Loop:
     counters: dict[str, bool] = field(default_factory=dict)  # go up by one; whether from 0
     reordered: bool = False  # items come in another order than the loop of their origin made them
     has_rounds: Expr | None = None  # what may be tested for that; None: nothing over fields alone
+    is_open: bool = False  # whether it has a round an argument of the call says
     held: frozenset[int] = frozenset()  # constructor calls of what its rounds go through, by id
 
     def count(self, target: ast.expr | None, *, from_zero: bool) -> None:

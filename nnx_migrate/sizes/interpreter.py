@@ -256,6 +256,7 @@ class Interpreter(ABC):
                 self.ranks.method,
                 form,
                 self._rounds_around(module),
+                any(one.is_open for one in self._loops_around(module)),
             )
             self.add(use)
 
@@ -274,13 +275,16 @@ class Interpreter(ABC):
 
     def _rounds_around(self, module: Submodule | Instance) -> tuple[Expr, ...]:
         """What holds where the running loops have a round, those aside that made or hold the module."""
+        found = [one.has_rounds for one in self._loops_around(module)]
+        known = self.made_in.get(id(module.call), frozenset())
+        return tuple(dict.fromkeys(one for one in found if one is not None and one not in known))
+
+    def _loops_around(self, module: Submodule | Instance) -> list[Loop]:
         call = module.call
         if call is None or id(call) in self.met:
-            return ()
+            return []
         around = [one for one in self.loops if id(call) not in one.held]
-        found = [one.has_rounds for one in around if not any(n is call for n in walk(one.node))]
-        known = self.made_in.get(id(call), frozenset())
-        return tuple(dict.fromkeys(one for one in found if one is not None and one not in known))
+        return [one for one in around if not any(node is call for node in walk(one.node))]
 
     # ---- what runs code, in machine.py
     @abstractmethod

@@ -17,6 +17,7 @@ from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped, le
 def note_rounds(loop: Loop, value: Value) -> None:
     """Note it of a loop over ``value``."""
     loop.has_rounds = _has_rounds(value)
+    loop.is_open = _is_open(value)
     loop.held = frozenset(id(one.call) for one in _held(value))
 
 
@@ -33,6 +34,18 @@ def _has_rounds(value: Value) -> Expr | None:
             count = length_of(value)
             found = ex.parse(f"{count.text} > 0") if count is not None else None
     return found if found is not None and not (found.is_constant or found.names) else None
+
+
+def _is_open(value: Value) -> bool:
+    """Whether only the call knows if there is a round; an array is taken to have items."""
+    match value:
+        case Enumerated(value=inner) | Backwards(items=inner):
+            return _is_open(inner)
+        case Zipped(values=values):
+            return any(map(_is_open, values))
+        case Range(is_open=is_open):
+            return is_open
+    return False
 
 
 def _range_goes_on(arguments: tuple[Expr, ...]) -> Expr | None:

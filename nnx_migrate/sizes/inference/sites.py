@@ -35,11 +35,13 @@ from nnx_migrate.source.walking import walk
 
 def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
+    uses = [use for use in analysis.root.records.get(id(module.call), []) if use.primary]
+    if uses and all(use.is_open for use in uses):
+        note_unseen(analysis, module)
     site = _lazily(analysis, _site_of(analysis, module))
     if is_in_setup(analysis, site.call):
         return replace(site, is_absent=id(site.call) in analysis.absent)
-    uses = analysis.root.records.get(id(module.call), [])
-    return replace(site, rounds=rounds_of([use for use in uses if use.primary]))
+    return replace(site, rounds=rounds_of(uses))
 
 
 def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:

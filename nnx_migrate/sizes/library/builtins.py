@@ -9,6 +9,7 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
     SPREAD,
     STARRED,
+    Argument,
     Array,
     Extended,
     Instance,
@@ -35,7 +36,8 @@ def _range(call: LibraryCall) -> Value:
     end = stop.expr if isinstance(stop, Static) else None
     written = tuple(one.expr for one in call.args if isinstance(one, Static))
     arguments = written if len(written) == given else None
-    return Range(last, end, counts=given < 3, from_zero=from_zero, arguments=arguments)
+    is_open = any(isinstance(one, Argument) for one in call.args)
+    return Range(last, end, given < 3, from_zero, arguments, is_open)
 
 
 def _enumerate(call: LibraryCall) -> Value:

@@ -1,0 +1,74 @@
+"""Submodules that only rounds call of which an argument of the call says how many there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.projects import LINEN
+from tests.rewrite.running import in_auto, printed_alike
+
+COMPACT = """
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, {steps}):
+        x = nn.Dense(4)(x)
+        inner = nn.Dense(4)
+        for {loop}:
+            x = inner(x)
+        {after}
+        return x
+"""
+SETUP = """
+class Net(nn.Module):
+    def setup(self):
+        self.outer = nn.Dense(4)
+        self.inner = nn.Dense(4)
+
+    def __call__(self, x, {steps}):
+        x = self.outer(x)
+        for {loop}:
+            x = self.inner(x)
+        {after}
+        return x
+"""
+MAIN = """
+import jax
+import jax.numpy as jnp
+
+
+def main():
+    x = jnp.ones((2, 3, 4))
+    for steps in (0, 1, 3):
+        variables = Net().init(jax.random.key(0), x, steps)
+        print(sorted(variables["params"]), Net().apply(variables, x, steps).sum())
+"""
+LEFT = "nn.Dense(4)\n"
+
+
+@pytest.mark.parametrize("source", [COMPACT, SETUP], ids=["compact", "setup"])
+@pytest.mark.parametrize("steps", ["steps", "steps=0", "steps=2"])
+@pytest.mark.parametrize("loop", ["_ in range(steps)", "_ in reversed(range(steps))"])
+def test_they_are_left_to_their_first_call(source: str, steps: str, loop: str) -> None:
+    text = LINEN + source.format(steps=steps, loop=loop, after="") + MAIN
+    assert printed_alike(text) == {"m.Net": "explicit"}
+    assert in_auto(text).count(LEFT) == 1
+
+
+@pytest.mark.parametrize(
+    ("loop", "after"),
+    [
+        ("_ in range(x.shape[1])", ""),
+        ("_ in range(steps)", "x = {inner}(x)"),
+        ("_ in range(3)", ""),
+    ],
+    ids=["over an axis", "called behind it, too", "a number"],
+)
+@pytest.mark.parametrize(
+    ("source", "inner"), [(COMPACT, "inner"), (SETUP, "self.inner")], ids=["compact", "setup"]
+)
+def test_what_surely_has_a_round_or_is_called_elsewhere_is_built(
+    source: str, inner: str, loop: str, after: str
+) -> None:
+    body = source.format(steps="steps", loop=loop, after=after.format(inner=inner))
+    assert printed_alike(LINEN + body + MAIN) == {"m.Net": "explicit"}
+    assert LEFT not in in_auto(LINEN + body)
