@@ -9,13 +9,14 @@ when the count is known (``Dense_0``), an f-string when it grows evenly with a l
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Indexes
-from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Exit, Loop, Step, builds
+from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Exit, Loop, Step, binds, builds
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,10 @@ def names_of(
                 "names",
             )
         if kind in found.conditional and item.free_of_variables:
-            result[id(item.call)] = Name(literal=f"{kind}_{number}")
+            name = Name(literal=f"{kind}_{number}")
+            if found.names.get(id(item.call)) != name and not found.is_alike(item, steps):
+                raise _unknown_number(item)
+            result[id(item.call)] = name
         elif kind in found.conditional and item.may_stay_uncalled:
             result[id(item.call)] = _only_name(item, found.names, kind in uncertain or open_classes)
         elif open_classes or kind in uncertain:
@@ -153,13 +157,17 @@ def _only_name(item: Item, names: Mapping[int, Name], is_uncertain: bool) -> Nam
     """
     name = names.get(id(item.call))
     if name is None or is_uncertain or sum(one == name for one in names.values()) > 1:
-        raise Refused(
-            item.call,
-            "a condition on the call decides which number Linen gives to submodules of this class",
-            "name it",
-            "names",
-        )
+        raise _unknown_number(item)
     return name
+
+
+def _unknown_number(item: Item) -> Refused:
+    return Refused(
+        item.call,
+        "a condition on the call decides which number Linen gives to submodules of this class",
+        "name it",
+        "names",
+    )
 
 
 def _class(item: Item) -> str:
@@ -182,6 +190,9 @@ class _Counting:
         self.indexes = indexes
         self.names: dict[int, Name] = {}
         self.conditional: set[str] = set()  # classes built under a condition on the call
+        self.tests: dict[
+            int, set[tuple[str, bool]]
+        ] = {}  # those around each submodule, and the sides
         self.jumps: list[_Counts] = []  # counts where a round of the loop around ends early
 
     def run(self, steps: Sequence[Step], counts: _Counts) -> tuple[_Counts, bool]:
@@ -201,6 +212,19 @@ class _Counting:
                 case Loop():
                     counts = self._loop(step, counts)
         return counts, True
+
+    def is_alike(self, item: Item, steps: Sequence[Step]) -> bool:
+        """Whether one condition, which stays the same, is around all of its class: where it is built, all are."""
+        kind = _class(item)
+        tests = [
+            self.tests.get(id(one.call), set()) for one in _unnamed(steps) if _class(one) == kind
+        ]
+        looped = (one for loop in steps if isinstance(loop, Loop) for one in _unnamed(loop.body))
+        if len(tests[0]) != 1 or any(one != tests[0] for one in tests):
+            return False
+        words = {*re.findall(r"id='(\w+)'", next(iter(tests[0]))[0])}
+        changed = {name for one in binds(steps) for name in (*one.defines, *one.mutates)}
+        return words.isdisjoint(changed) and all(_class(one) != kind for one in looped)
 
     def _build(self, item: Item, counts: _Counts) -> None:
         if item.kind is not ItemKind.SITE or item.name is not None or item.is_in_scope:
@@ -222,6 +246,10 @@ class _Counting:
         second, other = self.run(step.orelse, dict(counts))
         if id(step) in self.dynamic:
             self.conditional |= {_class(i) for i in _unnamed((*step.body, *step.orelse))}
+            for side, holds in ((step.body, True), (step.orelse, False)):
+                for item in _unnamed(side):
+                    tests = self.tests.setdefault(id(item.call), set())
+                    tests.add((ast.dump(step.test), holds))
         if not (one and other):
             return (first, True) if one else (second, other)
         return {kind: _join(first, second, kind) for kind in first | second}, True
