@@ -154,4 +154,4 @@ def _around(whole: Expr, head: int, count: int) -> list[Expr]:
 
 
 def _size(size: Expr | None) -> Value:
-    return Static(size) if size else Unknown("size unknown")
+    return Static(size) if size else Unknown("size unknown", is_size=True)

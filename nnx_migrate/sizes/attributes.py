@@ -158,7 +158,7 @@ def _array_attribute(array: Array, name: str) -> Value:
     if name == "shape":
         if array.rank is not None:
             sizes = array.known(array.rank)
-            items = tuple(Static(s) if s else Unknown("size unknown") for s in sizes)
+            items = tuple(Static(s) if s else Unknown("size unknown", is_size=True) for s in sizes)
             return _Shape(items, False, array)
         return ShapeOf(array)
     if name == "ndim":

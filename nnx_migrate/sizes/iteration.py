@@ -43,7 +43,7 @@ class Range(Value):
     counts: bool = True
     from_zero: bool = True
     arguments: tuple[Expr, ...] | None = None  # as they are written
-    is_open: bool = False  # an argument of the call says how many: ``range(steps)``
+    is_open: bool = False  # what is no axis of an array says how many: ``range(steps)``
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,35 @@ Linen makes no parameters for a layer that only loops without a round call.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Instance, Submodule, Value, held_modules
+from nnx_migrate.abstract.values import (
+    Argument,
+    Array,
+    Extended,
+    Instance,
+    Joined,
+    Perhaps,
+    Repeated,
+    Rounds,
+    Sequence,
+    Static,
+    Submodule,
+    Value,
+    held_modules,
+)
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped, length_of
+from nnx_migrate.sizes.static_parameters import defaults_of
 
 
-def note_rounds(loop: Loop, value: Value) -> None:
-    """Note it of a loop over ``value``."""
+def note_rounds(loop: Loop, value: Value, call: ast.FunctionDef | None) -> None:
+    """Note it of a loop over ``value``, in what ``call`` runs."""
     loop.has_rounds = _has_rounds(value)
-    loop.is_open = _is_open(value)
+    loop.is_open = _is_open(value) or _is_empty_by_default(value, call)
     loop.held = frozenset(id(one.call) for one in _held(value))
 
 
@@ -37,14 +53,38 @@ def _has_rounds(value: Value) -> Expr | None:
 
 
 def _is_open(value: Value) -> bool:
-    """Whether only the call knows if there is a round; an array is taken to have items."""
+    """Whether only the call knows if there is a round.
+
+    An array is taken to have items, and what it is given in place of several arrays; fields say it themselves.
+    """
     match value:
+        case Static() | Array() | Argument() | Extended():
+            return False
         case Enumerated(value=inner) | Backwards(items=inner):
             return _is_open(inner)
         case Zipped(values=values):
             return any(map(_is_open, values))
+        case Joined(parts=parts):
+            return all(map(_is_open, parts))
+        case Rounds(each=each):
+            return _is_open(each)
         case Range(is_open=is_open):
             return is_open
+        case Repeated(is_numbered=is_numbered, length=length):
+            return not is_numbered or length is None
+        case Sequence(items=items):
+            return all(isinstance(one, Perhaps) for one in items)
+    return True
+
+
+def _is_empty_by_default(value: Value, call: ast.FunctionDef | None) -> bool:
+    """``for one in more:`` of ``def __call__(self, x, more=()):``."""
+    match value:
+        case Enumerated(value=inner):
+            return _is_empty_by_default(inner, call)
+        case Argument(path=path) if call is not None:
+            default = defaults_of(call.args).get(path)
+            return isinstance(default, ast.Tuple | ast.List) and not default.elts
     return False
 
 

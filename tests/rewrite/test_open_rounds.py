@@ -47,9 +47,45 @@ LEFT = "nn.Dense(4)\n"
 
 @pytest.mark.parametrize("source", [COMPACT, SETUP], ids=["compact", "setup"])
 @pytest.mark.parametrize("steps", ["steps", "steps=0", "steps=2"])
-@pytest.mark.parametrize("loop", ["_ in range(steps)", "_ in reversed(range(steps))"])
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "_ in range(steps)",
+        "_ in reversed(range(steps))",
+        "_ in range(steps - 1)",
+        "_ in range(min(steps, 2))",
+        "_ in [one for one in (0, 1) if one < steps]",
+        "_ in (0, 1)[:steps]",
+    ],
+)
 def test_they_are_left_to_their_first_call(source: str, steps: str, loop: str) -> None:
     text = LINEN + source.format(steps=steps, loop=loop, after="") + MAIN
+    assert printed_alike(text) == {"m.Net": "explicit"}
+    assert in_auto(text).count(LEFT) == 1
+
+
+FILLED = """
+class Net(nn.Module):
+    def setup(self):
+        self.outer = nn.Dense(4)
+        self.inner = nn.Dense(4)
+
+    def __call__(self, x, steps, more=()):
+        x, kept = self.outer(x), []
+        for i in range(3):
+            if i < steps:
+                kept.append(x * i)
+        return {out}
+"""
+
+
+@pytest.mark.parametrize(
+    "out",
+    ["sum([self.inner(one) for one in kept])", "x + sum([self.inner(one) for one in more])"],
+    ids=["a list that only some rounds fill", "an argument without items"],
+)
+def test_so_are_those_of_a_list_that_may_be_empty(out: str) -> None:
+    text = LINEN + FILLED.format(out=out) + MAIN.replace(".sum()", "")
     assert printed_alike(text) == {"m.Net": "explicit"}
     assert in_auto(text).count(LEFT) == 1
 

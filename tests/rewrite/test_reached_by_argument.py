@@ -51,6 +51,10 @@ KNOWN = {
         "if c is not None:\n    x = x + self.late(c)\nreturn x",
         "if c_features is not None:",
     ),
+    "its input is given, behind and": (
+        "y = c is not None and self.late(c)\nreturn x + y if c is not None else x",
+        "if c_features is not None:",
+    ),
     "its input is given, and a field": (
         "if c is not None:\n    if self.deep:\n        x = x + self.late(c)\nreturn x",
         "if c_features is not None and self.deep:",

@@ -42,7 +42,8 @@ def iterate(
     value = interpreter.evaluate(node, frame)
     found = iteration_of(interpreter, value, target, loop_node, foreign=not frame.own)
     if not isinstance(found, list):
-        note_rounds(found[1], value)
+        own = interpreter.root.info.find("__call__")
+        note_rounds(found[1], value, own[1] if own is not None else None)
     return found
 
 

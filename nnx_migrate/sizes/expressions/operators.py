@@ -177,6 +177,10 @@ def _is_its_truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> boo
             return True
         case ast.Call(func=ast.Name(id="isinstance" | "hasattr")):
             return True
+        case ast.Call(func=ast.Attribute()):  # to evaluate it again would be a call of a submodule
+            return False
+        case ast.Call(func=ast.Name(id=name)) if name in frame.env:
+            return False
     return isinstance(interpreter.evaluate(node, frame), Static)
 
 

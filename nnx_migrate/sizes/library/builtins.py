@@ -9,7 +9,6 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
     SPREAD,
     STARRED,
-    Argument,
     Array,
     Extended,
     Instance,
@@ -36,7 +35,8 @@ def _range(call: LibraryCall) -> Value:
     end = stop.expr if isinstance(stop, Static) else None
     written = tuple(one.expr for one in call.args if isinstance(one, Static))
     arguments = written if len(written) == given else None
-    is_open = any(isinstance(one, Argument) for one in call.args)
+    others = (one for one in call.args if not isinstance(one, Static))
+    is_open = not all(isinstance(one, Unknown) and one.is_size for one in others)
     return Range(last, end, given < 3, from_zero, arguments, is_open)
 
 
