@@ -13,6 +13,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
+    Choice,
     Extended,
     Instance,
     Joined,
@@ -107,7 +108,11 @@ def _held(value: Value) -> Iterator[Submodule | Instance]:
     match value:
         case Enumerated(value=inner):
             yield from _held(inner)
-        case Zipped(values=values):
+        case Zipped(values=values) | Choice(options=values):
             yield from (module for one in values for module in _held(one))
+        case Repeated(item=Choice() as item) | Perhaps(item=Choice() as item):
+            yield from _held(item)
+        case Extended(first=first, rest=rest):
+            yield from (module for one in (*first, rest) for module in _held(one))
         case _:
             yield from held_modules(value)
