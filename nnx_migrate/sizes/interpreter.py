@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -244,6 +244,7 @@ class Interpreter(ABC):
         """Remember one call of a submodule with the one that built it."""
         if module.owner is not None:
             conditions = tuple(self.conditions)
+            around = self._loops_around(module)
             use = Use(
                 module,
                 sizes,
@@ -255,8 +256,8 @@ class Interpreter(ABC):
                 self.presence,
                 self.ranks.method,
                 form,
-                self._rounds_around(module),
-                any(one.is_open for one in self._loops_around(module)),
+                self._rounds(module, around),
+                any(one.is_open for one in around),
             )
             self.add(use)
 
@@ -270,16 +271,17 @@ class Interpreter(ABC):
     def note_read(self, value: Value) -> None:
         """Remember that an attribute is read which holds submodules, other than to call it."""
         for one in held_modules(value):
-            rounds = self._rounds_around(one)
+            rounds = self._rounds(one, self._loops_around(one))
             self.reads.append(Use(one, {}, tuple(self.conditions), self.primary, rounds=rounds))
 
-    def _rounds_around(self, module: Submodule | Instance) -> tuple[Expr, ...]:
-        """What holds where the running loops have a round, those aside that made or hold the module."""
-        found = [one.has_rounds for one in self._loops_around(module)]
+    def _rounds(self, module: Submodule | Instance, loops: Iterable[Loop]) -> tuple[Expr, ...]:
+        """What holds where the loops around a call have a round."""
+        found = [one.has_rounds for one in loops]
         known = self.made_in.get(id(module.call), frozenset())
         return tuple(dict.fromkeys(one for one in found if one is not None and one not in known))
 
     def _loops_around(self, module: Submodule | Instance) -> list[Loop]:
+        """The running loops, those aside that made or hold the module."""
         call = module.call
         if call is None or id(call) in self.met:
             return []

@@ -84,8 +84,15 @@ def _is_empty_by_default(value: Value, call: ast.FunctionDef | None) -> bool:
         case Enumerated(value=inner):
             return _is_empty_by_default(inner, call)
         case Argument(path=path) if call is not None:
-            default = defaults_of(call.args).get(path)
-            return isinstance(default, ast.Tuple | ast.List) and not default.elts
+            return is_empty(defaults_of(call.args).get(path))
+    return False
+
+
+def is_empty(default: ast.expr | None) -> bool:
+    """Whether a default gives a loop no round: ``n: int = 0``, ``more=()``."""
+    match default:
+        case ast.Constant(value=0) | ast.Tuple(elts=[]) | ast.List(elts=[]):
+            return True
     return False
 
 

@@ -91,12 +91,7 @@ def _parents(interpreter: Interpreter) -> Iterator[Parents]:
 
 def _reads_rest(interpreter: Interpreter, node: ast.Subscript) -> bool:
     """Whether the class reads more of the same list than single items."""
-    return any(_number(one) is None for one in _indices(interpreter, node))
-
-
-def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
-    """What the class under analysis puts in brackets behind the same expression."""
-    return [one.slice for one in _reads(interpreter, node)]
+    return any(_number(one.slice) is None for one in _reads(interpreter, node))
 
 
 def _reads(interpreter: Interpreter, node: ast.Subscript) -> list[ast.Subscript]:

@@ -12,6 +12,7 @@ from nnx_migrate.abstract.values import Argument, Array, Unknown, Value, as_arra
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
 from nnx_migrate.sizes.loop_names import inside
+from nnx_migrate.sizes.rounds import is_empty
 from nnx_migrate.sizes.statements.entry import (
     Entry,
     Rounds,
@@ -224,16 +225,9 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
 def is_empty_by_default(rounds: Rounds) -> bool:
     """Whether a loop goes through a field without items or rounds where none is given: ``n: int = 0``."""
     fields = rounds.interpreter.root.info.fields
-    empty = {f"self.{one.name}" for one in fields if _is_empty(one.default)}
+    empty = {f"self.{one.name}" for one in fields if is_empty(one.default)}
     nodes = walk(rounds.loop.rounds.node) if rounds.loop.rounds is not None else ()
     return any(isinstance(one, ast.Attribute) and ast.unparse(one) in empty for one in nodes)
-
-
-def _is_empty(default: ast.expr | None) -> bool:
-    match default:
-        case ast.Constant(value=0) | ast.Tuple(elts=[]) | ast.List(elts=[]):
-            return True
-    return False
 
 
 def runs(loop: Loop) -> bool:
