@@ -47,6 +47,11 @@ class Item:
     keywords: tuple[ast.keyword, ...] = ()
 
     @property
+    def is_own_variable(self) -> bool:
+        """Whether it is a parameter or variable of the class itself."""
+        return self.kind in (ItemKind.PARAM, ItemKind.VARIABLE)
+
+    @property
     def free_of_variables(self) -> bool:
         """Whether Linen creates no variable for it, so that building it early changes nothing."""
         if self.kind is ItemKind.STREAM:

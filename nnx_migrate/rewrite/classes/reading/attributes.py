@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeGuard
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
@@ -122,9 +121,14 @@ class _Reading:
 
     def _holds_one(self, *values: ast.expr) -> bool:
         """Whether the values are parameters or variables of one name, or such a one and None."""
-        items = [self.items.get(id(one)) for one in values if not is_none_literal(one)]
-        names = {ast.dump(one.name) for one in items if _is_held(one) and one.name is not None}
-        return all(map(_is_held, items)) and len(names) == 1
+        names = set()
+        for value in values:
+            item = self.items.get(id(value))
+            if item is not None and item.is_own_variable and item.name is not None:
+                names.add(ast.dump(item.name))
+            elif not is_none_literal(value):
+                return False
+        return len(names) == 1
 
     def _is_second(self, statement: ast.stmt, target: ast.expr) -> bool:
         """Whether the statement gives the value to another attribute before: ``self.a = self.b = Block()``."""
@@ -218,11 +222,6 @@ class _Reading:
 
     def _is_module(self, node: ast.AST) -> bool:
         return isinstance(node, ast.expr) and (self._kind(node, computed=True)[0] is not Kind.PLAIN)
-
-
-def _is_held(item: Item | None) -> TypeGuard[Item]:
-    """Whether it is a parameter or variable, which an attribute can hold."""
-    return item is not None and item.kind in (ItemKind.PARAM, ItemKind.VARIABLE)
 
 
 def _stronger(first: Kind | None, second: Kind) -> Kind:

@@ -21,7 +21,7 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
+from nnx_migrate.rewrite.classes.items import Item, is_attribute_name
 from nnx_migrate.rewrite.classes.reading.arrays import Inliner
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
@@ -168,7 +168,7 @@ class SetupConverter:
                 case ast.Assign(targets=[ast.Name()], value=value):
                     direct |= set(certain_items(value, items))
         for item in items.values():
-            if item.kind in (ItemKind.PARAM, ItemKind.VARIABLE) and id(item.call) not in direct:
+            if item.is_own_variable and id(item.call) not in direct:
                 raise Refused(
                     item.call,
                     "a parameter or variable is made inside a larger expression of setup",

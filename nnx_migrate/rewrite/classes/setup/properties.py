@@ -24,7 +24,6 @@ from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.source.walking import walk
 
 RULE = "setup"
-_VARIABLES = (ItemKind.PARAM, ItemKind.VARIABLE)
 _MAYBE = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
 
 
@@ -42,7 +41,7 @@ class Storing:
     def made_in(self, statement: ast.AST) -> list[Item]:
         """Variables made in ``statement``, in the order in which Linen makes them."""
         found = [self.items[id(one)] for one in walk(statement) if id(one) in self.items]
-        made = [one for one in found if one.kind in _VARIABLES]
+        made = [one for one in found if one.is_own_variable]
         return sorted(made, key=lambda one: (one.call.lineno, one.call.col_offset))
 
     def before(self, statement: ast.Assign) -> Callable[[Renderer], Sequence[Statement]]:

@@ -317,7 +317,7 @@ class Reader:
 
         Linen counts all draws of one stream together.
         """
-        made = any(one.kind in (ItemKind.PARAM, ItemKind.VARIABLE) for one in self.items.values())
+        made = any(one.is_own_variable for one in self.items.values())
         of_fields = any(one.startswith(_OF_FIELD) for one in streams)
         return of_fields and (made or len(streams) > 1)
 
