@@ -174,7 +174,7 @@ class Other(nn.Module):
     @nn.compact
     def __call__(self, x):
         h = mystery(x)
-        if mystery(h).size > 4 * self.features:
+        if self.features < 20:
             h = nn.Dense(self.features, name='project')(h)
         return nn.Dense(3)(h)
 """
