@@ -56,6 +56,9 @@ LEFT = "nn.Dense(4)\n"
         "_ in range(min(steps, 2))",
         "_ in [one for one in (0, 1) if one < steps]",
         "_ in (0, 1)[:steps]",
+        "_ in [None] * steps",
+        "_ in steps * (x,)",
+        "_, _ in zip([x] * steps, (1, 2))",
     ],
 )
 def test_they_are_left_to_their_first_call(source: str, steps: str, loop: str) -> None:
@@ -108,3 +111,22 @@ def test_what_surely_has_a_round_or_is_called_elsewhere_is_built(
     body = source.format(steps="steps", loop=loop, after=after.format(inner=inner))
     assert printed_alike(LINEN + body + MAIN) == {"m.Net": "explicit"}
     assert LEFT not in in_auto(LINEN + body)
+
+
+UNASKED = """
+class Net(nn.Module):
+    def setup(self):
+        self.outer = nn.Dense(4)
+        self.inner = nn.Dense(4)
+
+    def __call__(self, x, steps=0):
+        for one in [self.outer(x), x] * steps:
+            x = x + self.inner(one)
+        return self.outer(x)
+"""
+
+
+def test_no_argument_asks_for_a_size_that_a_first_call_shows() -> None:
+    text = LINEN + UNASKED + MAIN
+    assert printed_alike(text) == {"m.Net": "explicit"}
+    assert "def __init__(self, *, in_features: int, rngs: nnx.Rngs)" in in_auto(text)

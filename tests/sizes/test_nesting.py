@@ -46,7 +46,7 @@ def paths_of(value: str) -> dict[str, str | None]:
     [
         ("[Layer(cell=Cell(4))]", ["layers_0/cell"]),
         ("[Layer(Cell(4)), Layer(Cell(5))]", ["layers_0/cell", "layers_1/cell"]),
-        ("(Layer(None, Cell(4)), Layer(Cell(3)))", ["layers_0/other", "layers_1/cell"]),
+        ("(Layer(None, Cell(4)), Layer(Cell(3)))", ["layers_1/cell"]),
         ("[Layer(Cell(4) if self.n else Cell(5))]", ["layers_0/cell"]),
         ("[Layer(Cell(4), name='own')]", ["own/cell"]),
         ("[Layer(Cell(4, name='own'))]", ["own"]),

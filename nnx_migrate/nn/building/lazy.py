@@ -24,13 +24,22 @@ def freeze(value: Any) -> Any:
     """What Linen makes of a field or attribute: lists become tuples, dicts FrozenDicts, deeply."""
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return tuple(freeze(one) for one in value)
-    if isinstance(value, dict):
+    if isinstance(value, dict | FrozenDict):
         return _frozen({key: freeze(one) for key, one in value.items()})
     return value
 
 
+class _Unsorted(FrozenDict[Any, Any]):
+    """``{"a": 1, 2: 3}``: no pytree, since jax sorts the keys of those; NNX looks into attributes that are."""
+
+
 def _frozen(value: dict[Any, Any]) -> Any:
-    return FrozenDict(value)
+    kind: Any = FrozenDict
+    try:
+        sorted(value)
+    except TypeError:
+        kind = _Unsorted
+    return kind(value)
 
 
 def constant(value: Any) -> Any:

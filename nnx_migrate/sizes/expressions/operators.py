@@ -77,8 +77,8 @@ def combine(
         first_part, second_part = static_of(left), static_of(right)
         if first_part is not None and second_part is not None:  # self.kernel_size + (features,)
             return Static(ex.binary(first_part, op, second_part))
-    if isinstance(left, Sequence) and isinstance(right, Static) and isinstance(op, ast.Mult):
-        return _repeat(left, right.expr)
+    if isinstance(op, ast.Mult) and (again := _again(left, right) or _again(right, left)):
+        return again
     first, second = as_array(left), as_array(right)
     if isinstance(op, ast.MatMult):
         return shapes.contract_last(first, second, ones) if first and second else Unknown("@")
@@ -114,12 +114,14 @@ def _are_static_and_sequence(left: Value, right: Value) -> bool:
     return isinstance(left, kinds) and isinstance(right, kinds) and type(left) is not type(right)
 
 
-def _repeat(value: Sequence, count: Expr) -> Value:
-    if count.is_constant and isinstance(count.constant, int) and count.constant <= 64:
-        return Sequence(value.items * count.constant, value.is_list)
-    if len(value.items) == 1:
-        return Repeated(value.items[0], count)
-    return Unknown("a repeated sequence")
+def _again(value: Value, count: Value) -> Value | None:
+    """``[x] * 3``; None where it is no list of several times the same: ``(0.1, 0.2) * noise``."""
+    if not isinstance(value, Sequence) or isinstance(count, Array):
+        return None
+    number = count.expr if isinstance(count, Static) else None
+    if number and number.is_constant and isinstance(number.constant, int) and number.constant <= 64:
+        return Sequence(value.items * number.constant, value.is_list)
+    return Repeated(value.items[0], number) if len(value.items) == 1 else Unknown("a list again")
 
 
 def read_unary(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:

@@ -38,7 +38,11 @@ def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     uses = [use for use in analysis.root.records.get(id(module.call), []) if use.primary]
     if uses and all(use.is_open for use in uses):
         note_unseen(analysis, module)
+    asked = set(analysis.opaque)
     site = _lazily(analysis, _site_of(analysis, module))
+    if site.is_lazy:  # its first call shows the sizes that it was about to ask for
+        for name in analysis.opaque.keys() - asked:
+            del analysis.opaque[name]
     if is_in_setup(analysis, site.call):
         return replace(site, is_absent=id(site.call) in analysis.absent)
     return replace(site, rounds=rounds_of(uses))

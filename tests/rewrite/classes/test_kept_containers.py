@@ -119,3 +119,66 @@ def main():
 
 def test_a_list_of_arrays_that_jax_gives_is_frozen() -> None:
     assert printed_alike(HEAD + PARTS) == {"m.Parts": "explicit"}
+
+
+BY_NAME = """
+class Net(nn.Module):
+    n: int = 2
+
+    def setup(self):
+        for k in range(self.n):
+            setattr(self, f"kept_{{k}}", {value})
+        self.out = nn.Dense(2)
+
+    def __call__(self, x):
+        for k in range(self.n):
+            kept = getattr(self, f"kept_{{k}}")
+            x = {use}
+        return self.out(x)
+
+
+def main():
+    x = jnp.ones((2, 3))
+    variables = Net().init(jax.random.key(0), x)
+    print(variables, jax.jit(Net().apply)(variables, x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "use", "form"),
+    [
+        ("[k, 1]", "x * (3 if isinstance(kept, tuple) else 5)", "explicit"),
+        ("dict(a=k)", "x * (5 if isinstance(kept, dict) else 3)", "explicit"),
+        (
+            "[jnp.ones((2, 3)), jnp.ones((2, 3)) * 2]",
+            "x * kept[1] * isinstance(kept, tuple)",
+            "explicit",
+        ),
+        ("(k, 1)", "x * kept[1]", "explicit"),
+        ("[nn.Dense(3), nn.Dense(3)]", "kept[1](kept[0](x))", "lazy"),
+        ("{'a': nn.Dense(3)}", "kept['a'](x)", "lazy"),
+    ],
+)
+def test_setattr_freezes_as_an_assignment_does(value: str, use: str, form: str) -> None:
+    assert printed_alike(HEAD + BY_NAME.format(value=value, use=use)) == {"m.Net": form}
+
+
+MIXED = """
+class Net(nn.Module):
+    def setup(self):
+        self.layers = {"a": nn.Dense(3), 2: nn.Dense(3)}
+        self.rates = {"a": 1, 2: 3}
+
+    def __call__(self, x):
+        return self.layers[2](self.layers["a"](x) * self.rates[2])
+
+
+def main():
+    net = Net()
+    variables = net.init(jax.random.key(0), jnp.ones((2, 3)))
+    print(variables, jax.jit(net.apply)(variables, jnp.ones((2, 3))))
+"""
+
+
+def test_keys_of_several_types_are_kept() -> None:
+    assert printed_alike(HEAD + MIXED) == {"m.Net": "explicit"}

@@ -65,6 +65,16 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from statements(part.body)
 
 
+def set_by_name(statement: ast.stmt, receiver: str) -> ast.expr | None:
+    """What ``setattr(self, name, value)`` stores."""
+    match statement:
+        case ast.Expr(
+            value=ast.Call(func=ast.Name("setattr"), args=[ast.Name(id=name), _, value])
+        ) if name == receiver:
+            return value
+    return None
+
+
 def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     match statement:
         case ast.Assign(targets=targets, value=value):
@@ -94,6 +104,14 @@ class _Reading:
 
     def read(self, statement: ast.stmt) -> Iterator[Attribute]:
         """The attributes that a statement assigns."""
+        value = set_by_name(statement, self.receiver)
+        if value is not None and self._kind(value, computed=True)[0] is Kind.STRUCTURE:
+            raise Refused(
+                value,
+                "`setattr` names a list or dict of submodules here",
+                "assign it under its own name, or give each submodule a name",
+                RULE,
+            )
         for target, value in self._alternatives(statement):
             kind, stored = self._kind(value)
             if kind in MODULES and self._is_second(statement, target):

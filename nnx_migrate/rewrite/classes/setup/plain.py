@@ -10,6 +10,7 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, skip
+from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.classes.reading.arrays import (
     Inliner,
     assigned_once,
@@ -17,7 +18,12 @@ from nnx_migrate.rewrite.classes.reading.arrays import (
     may_be_array,
     property_value,
 )
-from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.reading.attributes import (
+    Attribute,
+    Kind,
+    set_by_name,
+    statements,
+)
 from nnx_migrate.rewrite.classes.reading.unread import emptied, unread
 from nnx_migrate.rewrite.classes.setup.changing_objects import check_objects
 from nnx_migrate.rewrite.classes.setup.containers import Containers
@@ -56,6 +62,11 @@ class PlainAttributes:
         inliner = Inliner(self.method, unknown, self.kept.changed_locals)
         scope, local = self.cls.scope.enter(self.method), local_values(self.method)
         containers = Containers(self.project, scope, self.method, self.cls)
+        for statement in statements(self.method.body):
+            stored = set_by_name(statement, receiver_of(self.method))
+            if stored is not None and containers.has(stored):
+                has_arrays = may_be_array(self.project, scope, stored, local)
+                self._wrapped(stored, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
         gone: set[int] = set()
         for one in found:
             if one.kind is not Kind.PLAIN:
@@ -65,12 +76,13 @@ class PlainAttributes:
             if has_arrays:
                 self.kept.check(one)
             if containers.has(one.value):
-                self._wrapped(one, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
+                self._wrapped(one.value, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
             elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
                 if value is None or not (assigned_once(found, one) and self.kept.is_steady(one)):
                     is_named = isinstance(one.value, ast.Name)  # it may be a list
-                    self._wrapped(one, "nnm.as_field" if is_named else "nnm.constant", edits)
+                    function = "nnm.as_field" if is_named else "nnm.constant"
+                    self._wrapped(one.value, function, edits)
                     continue
                 properties[one.name] = value
                 gone.add(id(one.statement))
@@ -85,9 +97,8 @@ class PlainAttributes:
                 if block and id(statement) not in gone and all(id(one) in gone for one in block):
                     edits[id(block[0])] = (skip(),)
 
-    def _wrapped(self, one: Attribute, function: str, edits: Edits) -> None:
+    def _wrapped(self, value: ast.expr, function: str, edits: Edits) -> None:
         self.remarks.imports.add("nnm")
-        value = one.value
         previous = edits.get(id(value))
 
         def make(renderer: Renderer) -> Expression:
