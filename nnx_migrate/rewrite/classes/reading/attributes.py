@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, held_parts
 from nnx_migrate.source.bindings import paired, target_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import is_none_literal, walk
+from nnx_migrate.source.walking import each, is_none_literal, walk
 
 RULE = "setup"
 _TWO_NAMES = "submodules that an attribute holds get second names here"
@@ -94,6 +94,7 @@ class _Reading:
       held: attribute -> what it holds.
       local: local name -> what it holds that no attribute holds yet.
       second: local names of what attributes hold: ``first`` after ``first = self.layers[0]``.
+      makers: local functions that build: ``make`` after ``make = lambda: Block(self.dim)``.
     """
 
     items: Mapping[int, Item]
@@ -101,6 +102,7 @@ class _Reading:
     held: dict[str, Kind] = field(default_factory=dict)
     local: dict[str, Kind] = field(default_factory=dict)
     second: set[str] = field(default_factory=set)
+    makers: set[str] = field(default_factory=set)
 
     def read(self, statement: ast.stmt) -> Iterator[Attribute]:
         """The attributes that a statement assigns."""
@@ -112,7 +114,12 @@ class _Reading:
                 "assign it under its own name, or give each submodule a name",
                 RULE,
             )
+        if isinstance(statement, ast.FunctionDef) and contains(statement, self.items):
+            self.makers.add(statement.name)
         for target, value in self._alternatives(statement):
+            if isinstance(target, ast.Name) and isinstance(value, ast.Lambda):
+                self.makers |= {target.id} if contains(value, self.items) else set()
+                continue
             kind, stored = self._kind(value)
             if kind in MODULES and self._is_second(statement, target):
                 raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
@@ -177,7 +184,13 @@ class _Reading:
     def _holds(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name) and self.local.get(node.id, Kind.PLAIN) is not Kind.PLAIN:
             return True
-        return contains(node, self.items) or self._is_held(node)
+        return self._builds(node) or self._is_held(node)
+
+    def _builds(self, node: ast.expr) -> bool:
+        """Whether something is built in it, or by a local function that it calls."""
+        if contains(node, self.items):
+            return True
+        return any(one.id in self.makers for one in each(node, ast.Name))
 
     def _is_own(self, node: ast.AST) -> bool:
         """Whether it is ``self.<attribute>``."""
@@ -232,7 +245,9 @@ class _Reading:
                 return (Kind.STRUCTURE if inside else Kind.PLAIN), None
             case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
                 return self._kind(inner)
-        if isinstance(value, COMPREHENSIONS) and contains(value, self.items):
+            case ast.Call(func=ast.Name(id=name)) if name in self.makers:
+                return Kind.SUBMODULE, None
+        if isinstance(value, COMPREHENSIONS) and self._builds(value):
             return Kind.STRUCTURE, None
         if self._is_held(value):
             return Kind.STRUCTURE, None

@@ -24,6 +24,7 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.setup.properties import Storing
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
@@ -79,6 +80,13 @@ class Surroundings:
                 RULE,
             )
         condition = next(iter(reached))
+        if condition is not None and self._holds_others(statement):
+            raise Refused(
+                statement,
+                "Linen reaches only some of what is stored here under this condition",
+                "build each under its own name",
+                RULE,
+            )
         tests = self._beyond_tests(statement, condition) if condition else []
         previous = edits.get(id(statement))
         indent, unit = statement.col_offset, self.layout.unit
@@ -101,6 +109,20 @@ class Surroundings:
             return [when(conjunction(conditions), inner, orelse, unit)]
 
         edits[id(statement)] = make
+
+    def _holds_others(self, statement: ast.stmt) -> bool:
+        """Whether a list or dict holds what was built before as well: ``(first, nn.Dense(3))``."""
+        match statement:
+            case ast.Assign(value=ast.List() | ast.Tuple() | ast.Dict() as value):
+                pending: list[ast.AST] = [value]
+            case _:
+                return False
+        while pending:
+            one = pending.pop()
+            if isinstance(one, ast.Name) and self.cls.scope.lookup(one.id) is None:
+                return True
+            pending += () if id(one) in self.items else held_parts(one)
+        return False
 
     def _unbound(
         self, statement: ast.stmt, sites: list[Item], renderer: Renderer
