@@ -6,12 +6,13 @@ Linen's modules are. `build` makes it an NNX module with its children and Variab
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from flax import errors
+from flax import errors, nnx
 from flax.nnx import module as nnx_module
 
 from nnx_migrate.linen.core.entry import EntryPoints
@@ -45,6 +46,13 @@ class ModuleMeta(nnx_module.ModuleMeta, type(Protocol)):  # type: ignore[misc]
 
     It also is the metaclass of protocols, which Linen's modules may inherit from.
     """
+
+    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **kwargs: Any):
+        """Ask for abstract methods only where Linen does: below `abc.ABC` and the like."""
+        super().__init__(name, bases, body, **kwargs)
+        asking = (type(one) for one in cls.__mro__ if not isinstance(one, type(nnx.Pytree)))
+        if not any(issubclass(one, abc.ABCMeta) for one in asking):
+            cls.__abstractmethods__ = frozenset()
 
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """A new definition, or a module bound to the one whose method runs."""

@@ -57,6 +57,7 @@ def check_bases(project: Project, cls: ClassInfo) -> None:
     Raises:
       Refused: nobody knows what the class inherits.
     """
+    _refuse_unimplemented(project, cls)
     for base, symbol in zip(cls.node.bases, cls.bases, strict=True):
         if symbol is None and project.meanings(base, cls.scope):
             raise Refused(
@@ -331,6 +332,24 @@ def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
 # ---- base classes that only say which methods their subclasses have
 # Such a class has no variables, submodules or fields, and no code that runs: explicit, it is a base of
 # explicit and of lazy classes alike.
+
+
+def _refuse_unimplemented(project: Project, cls: ClassInfo) -> None:
+    """Refuse a class that inherits abstract methods: NNX's metaclass asks for them, Linen's does not."""
+    if any("abc.ABC" in one.bases for one in cls.mro):
+        return  # Python asks for them in either
+    for name in {name for one in cls.mro[1:] for name in one.methods}:
+        found = cls.find(name)
+        if found is None or found[0] is cls:
+            continue
+        if "abc.abstractmethod" in project.decorators(found[0], found[1]):
+            raise Refused(
+                cls.node,
+                f"it does not implement the abstract method {name}, which NNX asks for",
+                "implement it, or take the decorator away",
+                RULE,
+            )
+
 
 _BASES = frozenset({"abc.ABC", "flax.linen.Module"})
 
