@@ -74,7 +74,12 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     _nnm_declared: ClassVar[tuple[tuple[str, Size], ...]] = ()
 
     def __post_init__(self) -> None:
-        _run_post_init(self._nnm_explicit_class(), self._nnm_given())
+        given = {name: getattr(self, name) for name in self._nnm_fields}
+        changed = _set_after_init(self._nnm_explicit_class(), given)
+        # The constructor runs its own `__post_init__` on what it was before.
+        vars(self)["_nnm_unchanged"] = {name: given[name] for name in changed}
+        for name, value in changed.items():
+            setattr(self, name, value)
         super().__post_init__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -96,7 +101,11 @@ class ExplicitInLazy(Module, metaclass=_Meta):
 
     @nowrap
     def _nnm_given(self) -> dict[str, Any]:
-        return {field: getattr(self, field) for field in self._nnm_fields}
+        unchanged = vars(self).get("_nnm_unchanged", {})
+        return {
+            name: unchanged[name] if name in unchanged else getattr(self, name)
+            for name in self._nnm_fields
+        }
 
     @nowrap
     def _nnm_sizing(self) -> Sizing:
@@ -239,15 +248,23 @@ def _lazy(
     return made
 
 
-def _run_post_init(cls: Any, fields: Mapping[str, Any]) -> None:
-    """Run the ``__post_init__`` of an explicit class on its fields: what it refuses is refused here.
+def _set_after_init(cls: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that the ``__post_init__`` of an explicit class changes; what it refuses is refused here.
 
-    The constructor runs it too, but only in the first call, which knows the sizes.
+    The constructor runs it too, but only in the first call, which knows the sizes. A callable may hold the
+    module that it ran on here, which nobody else has.
     """
     check = getattr(cls, "__post_init__", None)
     if check is None:
-        return
-    check(_with_fields_alone(cls, fields))
+        return {}
+    module = _with_fields_alone(cls, fields)
+    check(module)
+    found = {name: vars(module).get(name, value) for name, value in fields.items()}
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not fields[name] and not callable(value)
+    }
 
 
 def _with_fields_alone(cls: Any, fields: Mapping[str, Any]) -> Any:

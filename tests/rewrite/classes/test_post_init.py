@@ -8,6 +8,8 @@ import pytest
 from flax import nnx
 
 from tests.rewrite.classes.support import converted, loaded, refusal
+from tests.rewrite.projects import LINEN
+from tests.rewrite.running import printed_alike
 
 CALL = """
     @nn.compact
@@ -133,3 +135,41 @@ def test_a_base_that_builds_without_one_is_refused() -> None:
     base = '    def __post_init__(self):\n        self.seen = getattr(self, "seen", 0) + 1\n'
     body = FAMILY.replace(base + "        super().__post_init__()\n\n", "")
     assert "its base model.Base builds without one" in refusal(body).reason
+
+
+DEFINITION = (
+    LINEN
+    + """
+import jax
+import jax.numpy as jnp
+
+
+class Net(nn.Module):
+    width: int = 4
+    inner: "int | None" = None
+
+    def __post_init__(self):
+        if self.inner is None:
+            self.inner = self.width * 2
+        super().__post_init__()
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.inner)(x)
+
+
+def main():
+    x = jnp.ones((2, 3))
+    print(Net(3) == Net(3, 6), hash(Net(3)) == hash(Net(3, 6)), Net(3))
+    print(Net(3).clone(width=5).init_with_output(jax.random.key(0), x))
+    print(Net(3).init(jax.random.key(0), x))
+"""
+)
+
+
+@pytest.mark.parametrize("inner", ["self.width * 2", "self.width + (self.inner or 0)"])
+def test_definitions_have_the_fields_that_it_sets(inner: str) -> None:
+    source = DEFINITION.replace("self.width * 2", inner)
+    if "self.inner" in inner:  # another value each time that it runs
+        source = source.replace("if self.inner is None:", "if self.width:")
+    assert printed_alike(source) == {"m.Net": "explicit"}
