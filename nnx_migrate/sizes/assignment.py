@@ -25,6 +25,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.attributes import OpenShape, leading
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import lose
+from nnx_migrate.sizes.statics import axis_value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -124,13 +125,13 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
     shape = getattr(value, "shape_of", None)
     if isinstance(shape, Array) and not starred:
         interpreter.prove(shape, exact=count)
-        return [_size(shape.axis(i - count)) for i in range(count)]
+        return [axis_value(shape.axis(i - count)) for i in range(count)]
     if isinstance(shape, Array) and len(starred) == 1:
         interpreter.prove(shape, least=count - 1)
         head, tail = starred[0], count - starred[0] - 1
         is_front = tail > 0 and head == 0
         between = leading(shape, -tail) if is_front else OpenShape((), Array(), 0)
-        ends = [_size(shape.axis(i)) for i in (*range(head), *range(-tail, 0))]
+        ends = [axis_value(shape.axis(i)) for i in (*range(head), *range(-tail, 0))]
         return [*ends[:head], between, *ends[head:]]
     return [Unknown("unpacked from an unknown value")] * count
 
@@ -151,7 +152,3 @@ def _around(whole: Expr, head: int, count: int) -> list[Expr]:
     keys: list[ast.expr] = [ast.Constant(i) for i in range(head)]
     keys += [ast.Slice(*ends), *(ast.Constant(i - tail) for i in range(tail))]
     return [Expr(ast.Subscript(whole.node, key, ast.Load())) for key in keys]
-
-
-def _size(size: Expr | None) -> Value:
-    return Static(size) if size else Unknown("size unknown", is_size=True)

@@ -48,7 +48,7 @@ from nnx_migrate.sizes.lists import (
 from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
 from nnx_migrate.sizes.outside_uses import check_outside
 from nnx_migrate.sizes.records import record_method
-from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.sizes.statics import axis_value, static_of
 from nnx_migrate.sizes.unknown_builders import check_maker, is_global, is_plain, note_unknown
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _array_attribute(array: Array, name: str) -> Value:
     if name == "shape":
         if array.rank is not None:
             sizes = array.known(array.rank)
-            items = tuple(Static(s) if s else Unknown("size unknown", is_size=True) for s in sizes)
+            items = tuple(map(axis_value, sizes))
             return _Shape(items, False, array)
         return ShapeOf(array)
     if name == "ndim":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Sequence, Static, Value
+from nnx_migrate.abstract.values import Sequence, Static, Unknown, Value
 
 
 def static_of(value: Value) -> Expr | None:
@@ -19,3 +19,8 @@ def static_of(value: Value) -> Expr | None:
             make = ast.List if value.is_list else ast.Tuple
             return Expr(make(nodes, ast.Load()))
     return None
+
+
+def axis_value(size: Expr | None) -> Value:
+    """The size of an axis as a value."""
+    return Static(size) if size else Unknown("size unknown", is_size=True)

@@ -76,8 +76,8 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in self._nnm_fields}
         changed = _set_after_init(self._nnm_explicit_class(), given)
-        # The constructor runs its own `__post_init__` on what it was before.
-        vars(self)["_nnm_unchanged"] = {name: given[name] for name in changed}
+        # The constructor runs `__post_init__` itself, so it takes the values from before.
+        vars(self)["_nnm_before"] = {name: given[name] for name in changed}
         for name, value in changed.items():
             setattr(self, name, value)
         super().__post_init__()
@@ -101,11 +101,8 @@ class ExplicitInLazy(Module, metaclass=_Meta):
 
     @nowrap
     def _nnm_given(self) -> dict[str, Any]:
-        unchanged = vars(self).get("_nnm_unchanged", {})
-        return {
-            name: unchanged[name] if name in unchanged else getattr(self, name)
-            for name in self._nnm_fields
-        }
+        before: dict[str, Any] = vars(self).get("_nnm_before", {})
+        return {name: getattr(self, name) for name in self._nnm_fields} | before
 
     @nowrap
     def _nnm_sizing(self) -> Sizing:
@@ -259,7 +256,7 @@ def _set_after_init(cls: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     module = _with_fields_alone(cls, fields)
     check(module)
-    found = {name: vars(module).get(name, value) for name, value in fields.items()}
+    found = {name: vars(module)[name] for name in fields.keys() & vars(module).keys()}
     return {
         name: value
         for name, value in found.items()

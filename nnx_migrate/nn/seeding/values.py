@@ -59,7 +59,7 @@ def build(
     if not has_params and lacking is None:
         raise _no_key(given)
     first = typed_key(given.pop("params")) if has_params else jax.random.key(0)
-    given.pop(PARAMS, None)  # a stream of Linen's that no explicit class draws from
+    given.pop(PARAMS, None)  # a stream of that name in Linen is no stand-in for params
     roots = {PARAMS: first, **{name: typed_key(key) for name, key in given.items()}}
 
     def construct(draws: _Draws) -> M:

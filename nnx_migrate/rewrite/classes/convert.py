@@ -79,6 +79,7 @@ from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.inheritance import (
     Inherited,
+    check_abstract_methods,
     check_bases,
     inherited_by,
     is_interface,
@@ -141,6 +142,7 @@ class _Conversion:
 
     def run(self) -> ConvertedClass:
         check_bases(self.project, self.cls)
+        check_abstract_methods(self.project, self.cls)
         check_vocabulary(self.project, self.cls)
         self._check_sizes()
         self._find_items()

@@ -57,7 +57,6 @@ def check_bases(project: Project, cls: ClassInfo) -> None:
     Raises:
       Refused: nobody knows what the class inherits.
     """
-    _refuse_unimplemented(project, cls)
     for base, symbol in zip(cls.node.bases, cls.bases, strict=True):
         if symbol is None and project.meanings(base, cls.scope):
             raise Refused(
@@ -329,20 +328,19 @@ def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
                     )
 
 
-# ---- base classes that only say which methods their subclasses have
-# Such a class has no variables, submodules or fields, and no code that runs: explicit, it is a base of
-# explicit and of lazy classes alike.
+def check_abstract_methods(project: Project, cls: ClassInfo) -> None:
+    """NNX's metaclass asks for what a class does not implement, Linen's does not.
 
-
-def _refuse_unimplemented(project: Project, cls: ClassInfo) -> None:
-    """Refuse a class that inherits abstract methods: NNX's metaclass asks for them, Linen's does not."""
+    Raises:
+      Refused: an abstract method that it inherits is nowhere implemented.
+    """
     if any("abc.ABC" in one.bases for one in cls.mro):
         return  # Python asks for them in either
-    for name in {name for one in cls.mro[1:] for name in one.methods}:
+    for name in sorted({name for one in cls.mro[1:] for name in one.methods}):
         found = cls.find(name)
         if found is None or found[0] is cls:
             continue
-        if "abc.abstractmethod" in project.decorators(found[0], found[1]):
+        if "abc.abstractmethod" in project.decorators(*found):
             raise Refused(
                 cls.node,
                 f"it does not implement the abstract method {name}, which NNX asks for",
@@ -350,6 +348,10 @@ def _refuse_unimplemented(project: Project, cls: ClassInfo) -> None:
                 RULE,
             )
 
+
+# ---- base classes that only say which methods their subclasses have
+# Such a class has no variables, submodules or fields, and no code that runs: explicit, it is a base of
+# explicit and of lazy classes alike.
 
 _BASES = frozenset({"abc.ABC", "flax.linen.Module"})
 

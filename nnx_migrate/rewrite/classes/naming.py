@@ -9,7 +9,6 @@ when the count is known (``Dense_0``), an f-string when it grows evenly with a l
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Indexes
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Exit, Loop, Step, binds, builds
+from nnx_migrate.source.walking import each
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,8 @@ class _Counting:
         self.indexes = indexes
         self.names: dict[int, Name] = {}
         self.conditional: set[str] = set()  # classes built under a condition on the call
-        self.tests: dict[
-            int, set[tuple[str, bool]]
-        ] = {}  # those around each submodule, and the sides
+        # The tests around each submodule, by their text and the side that it stands on.
+        self.tests: dict[int, dict[tuple[str, bool], ast.expr]] = {}
         self.jumps: list[_Counts] = []  # counts where a round of the loop around ends early
 
     def run(self, steps: Sequence[Step], counts: _Counts) -> tuple[_Counts, bool]:
@@ -216,13 +215,11 @@ class _Counting:
     def is_alike(self, item: Item, steps: Sequence[Step]) -> bool:
         """Whether one condition, which stays the same, is around all of its class: where it is built, all are."""
         kind = _class(item)
-        tests = [
-            self.tests.get(id(one.call), set()) for one in _unnamed(steps) if _class(one) == kind
-        ]
+        tests = [self.tests.get(id(one.call), {}) for one in _unnamed(steps) if _class(one) == kind]
         looped = (one for loop in steps if isinstance(loop, Loop) for one in _unnamed(loop.body))
-        if len(tests[0]) != 1 or any(one != tests[0] for one in tests):
+        if len(tests[0]) != 1 or any(one.keys() != tests[0].keys() for one in tests):
             return False
-        words = {*re.findall(r"id='(\w+)'", next(iter(tests[0]))[0])}
+        words = {name.id for test in tests[0].values() for name in each(test, ast.Name)}
         changed = {name for one in binds(steps) for name in (*one.defines, *one.mutates)}
         return words.isdisjoint(changed) and all(_class(one) != kind for one in looped)
 
@@ -248,8 +245,8 @@ class _Counting:
             self.conditional |= {_class(i) for i in _unnamed((*step.body, *step.orelse))}
             for side, holds in ((step.body, True), (step.orelse, False)):
                 for item in _unnamed(side):
-                    tests = self.tests.setdefault(id(item.call), set())
-                    tests.add((ast.dump(step.test), holds))
+                    tests = self.tests.setdefault(id(item.call), {})
+                    tests[ast.dump(step.test), holds] = step.test
         if not (one and other):
             return (first, True) if one else (second, other)
         return {kind: _join(first, second, kind) for kind in first | second}, True

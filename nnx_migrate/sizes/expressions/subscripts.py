@@ -42,7 +42,7 @@ from nnx_migrate.sizes.expressions.list_parts import (
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.instance_attributes import VARIABLES
 from nnx_migrate.sizes.loop_names import header
-from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.sizes.statics import axis_value, static_of
 from nnx_migrate.source.other_values import is_self
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def item_of(
             return _shape_item(interpreter, array, number, index, frame)
         case OpenShape(tail=tail) if isinstance(number, int) and number < 0:
             size = tail[number] if -number <= len(tail) else None
-            return Static(size) if size else Unknown("size unknown", is_size=True)
+            return axis_value(size)
         case Static(expr=expr):
             part = static_of(key) if not isinstance(index, ast.Slice) else None
             if isinstance(index, ast.Slice) or part is None:
@@ -213,7 +213,7 @@ def _shape_item(
     if isinstance(number, int):
         interpreter.prove(array, least=number + 1 if number >= 0 else -number)
         size = array.axis(number)
-        return Static(size) if size else Unknown("size unknown", is_size=True)
+        return axis_value(size)
     if not isinstance(index, ast.Slice) or index.step is not None:
         return Unknown("an axis nobody knows")
     low, high = _bound(interpreter, index.lower, frame), _bound(interpreter, index.upper, frame)
@@ -222,15 +222,11 @@ def _shape_item(
     if isinstance(high, int) and high >= 0 and (low is None or isinstance(low, int)):
         interpreter.prove(array, least=high)
         sizes = [array.axis(axis) for axis in range(int(low or 0), high)]
-        return Sequence(
-            tuple(Static(s) if s else Unknown("size unknown", is_size=True) for s in sizes)
-        )
+        return Sequence(tuple(map(axis_value, sizes)))
     if isinstance(low, int) and low < 0:
         interpreter.prove(array, least=-low)
         sizes = [array.axis(axis) for axis in range(low, high if isinstance(high, int) else 0)]
-        return Sequence(
-            tuple(Static(s) if s else Unknown("size unknown", is_size=True) for s in sizes)
-        )
+        return Sequence(tuple(map(axis_value, sizes)))
     if low in (None, 0) and isinstance(high, int):
         return leading(array, high)
     return OpenShape(array.known(1), array, 0) if high is None else OpenShape((), Array(), 0)

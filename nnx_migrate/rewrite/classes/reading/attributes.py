@@ -114,11 +114,9 @@ class _Reading:
                 "assign it under its own name, or give each submodule a name",
                 RULE,
             )
-        if isinstance(statement, ast.FunctionDef) and contains(statement, self.items):
-            self.makers.add(statement.name)
+        self._note_maker(statement)
         for target, value in self._alternatives(statement):
-            if isinstance(target, ast.Name) and isinstance(value, ast.Lambda):
-                self.makers |= {target.id} if contains(value, self.items) else set()
+            if isinstance(value, ast.Lambda) and isinstance(target, ast.Name):
                 continue
             kind, stored = self._kind(value)
             if kind in MODULES and self._is_second(statement, target):
@@ -134,6 +132,17 @@ class _Reading:
         if isinstance(statement, ast.For):
             self._note_second_names(statement.target, statement.iter)
         self._note_mutation(statement)
+
+    def _note_maker(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.FunctionDef(name=name):
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda()):
+                pass
+            case _:
+                return
+        if contains(statement, self.items):
+            self.makers.add(name)
 
     def _alternatives(self, statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
         """What a statement assigns; both sides of ``self.param("b", ...) if self.use_bias else None``."""

@@ -62,11 +62,12 @@ class PlainAttributes:
         inliner = Inliner(self.method, unknown, self.kept.changed_locals)
         scope, local = self.cls.scope.enter(self.method), local_values(self.method)
         containers = Containers(self.project, scope, self.method, self.cls)
+        receiver = receiver_of(self.method)
         for statement in statements(self.method.body):
-            stored = set_by_name(statement, receiver_of(self.method))
+            stored = set_by_name(statement, receiver)
             if stored is not None and containers.has(stored):
                 has_arrays = may_be_array(self.project, scope, stored, local)
-                self._wrapped(stored, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
+                self._frozen(stored, has_arrays, edits)
         gone: set[int] = set()
         for one in found:
             if one.kind is not Kind.PLAIN:
@@ -76,7 +77,7 @@ class PlainAttributes:
             if has_arrays:
                 self.kept.check(one)
             if containers.has(one.value):
-                self._wrapped(one.value, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
+                self._frozen(one.value, has_arrays, edits)
             elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
                 if value is None or not (assigned_once(found, one) and self.kept.is_steady(one)):
@@ -96,6 +97,9 @@ class PlainAttributes:
             for block in (getattr(statement, "body", []), getattr(statement, "orelse", [])):
                 if block and id(statement) not in gone and all(id(one) in gone for one in block):
                     edits[id(block[0])] = (skip(),)
+
+    def _frozen(self, value: ast.expr, has_arrays: bool, edits: Edits) -> None:
+        self._wrapped(value, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
 
     def _wrapped(self, value: ast.expr, function: str, edits: Edits) -> None:
         self.remarks.imports.add("nnm")
