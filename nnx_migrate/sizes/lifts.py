@@ -96,6 +96,9 @@ def _without(array: Array, index: int) -> Array:
         return array.of(tuple(sizes), -1)
     if index == 0:  # counted from the end, the sizes stay what they are
         return array.of(array.known(max(1, len(array.tail))), -1)
+    if index > 1 and not array.has(index + 2):  # it may be the last one
+        return array.of((None,), -1)
+    # Axis 1 is that of steps behind the batch: where it is the last one, callers show it.
     return array.behind(index, -1)
 
 

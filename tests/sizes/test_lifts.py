@@ -25,6 +25,9 @@ SHARED = "variable_broadcast='params', split_rngs={'params': False}"
         ("in_axes=nn.broadcast, length=3", "jnp.zeros((2, 7))", "7"),
         ("in_axes=1", "x", "ScanCell_0_x_features"),
         ("in_axes=(1,)", "nn.Dense(6)(x[:, :, :])", "6"),
+        ("in_axes=2", "jnp.zeros((2, 5, 7))", "5"),
+        ("in_axes=2", "nn.Dense(6)(x)", "ScanCell_0_x_features"),
+        ("in_axes=2", "nn.Conv(6, (3, 3))(x)", "6"),
     ],
 )
 def test_the_body_sees_inputs_without_the_scanned_axis(

@@ -41,9 +41,11 @@ def stacked_class(
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         construct_stacked(self, kind, stacking, args, kwargs)
 
+    layer = getattr(kind, "_one_layer", kind.__call__)  # of several lifts, what the innermost calls
     body = {
         "__init__": __init__,
         "__call__": _lifted(kind, run, groups),
+        "_one_layer": layer,
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,
         "_stacking": stacking,
@@ -52,12 +54,16 @@ def stacked_class(
 
 
 def _lifted(kind: type[Any], run: Run, groups: Sequence[Any]) -> Callable[..., Any]:
-    """The call of a class through ``run``."""
-    method: Any = kind.__call__
+    """The call of a class through ``run``: of what subclasses may replace, ``_one_layer``."""
+    method: Any = kind.__call__ if hasattr(kind, "_one_layer") else _one_layer
 
     @lifted(lambda _: groups)
-    @functools.wraps(method)
+    @functools.wraps(kind.__call__)
     def call(self: Any, *args: Any) -> Any:
         return run(self, method, *args)
 
     return call
+
+
+def _one_layer(module: Any, *args: Any) -> Any:
+    return module._one_layer(*args)

@@ -184,17 +184,20 @@ def _listen(model: nnx.Module, sizes: Iterable[Size], *, with_root: bool) -> Non
 
 @functools.cache
 def _listening(kind: Any) -> Any:
-    class Listening(kind):  # type: ignore[misc]
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            inputs = inputs_of(kind.__call__, args, kwargs)
-            # One by one: a tree of them all would be in the order of the names.
-            shapes = {name: _shapes_alone(one) for name, one in inputs.items()}
-            _SEEN.get().setdefault(self._linen_path, shapes)
-            return super().__call__(*args, **kwargs)
+    # Sizes of a lifted class are those of what its body sees: without the lifted axis.
+    method = "_one_layer" if hasattr(kind, "_one_layer") else "__call__"
+    call = getattr(kind, method)
 
-    Listening.__name__, Listening.__qualname__ = kind.__name__, kind.__qualname__
-    Listening.__module__ = kind.__module__
-    return Listening
+    @functools.wraps(call)
+    def listening(self: Any, *args: Any, **kwargs: Any) -> Any:
+        inputs = inputs_of(call, args, kwargs)
+        # One by one: a tree of them all would be in the order of the names.
+        shapes = {name: _shapes_alone(one) for name, one in inputs.items()}
+        _SEEN.get().setdefault(self._linen_path, shapes)
+        return call(self, *args, **kwargs)
+
+    body = {method: listening, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (kind,), body)
 
 
 def _shapes_alone(tree: Any) -> Any:
