@@ -26,3 +26,10 @@ def test_the_class_is_lazy(code: str) -> None:
 def test_it_is_explicit_where_its_own_code_alone_reads_the_field() -> None:
     other = "class Other:\n    def __init__(self):\n        self.sizes = []\n"
     assert said(auto({"m.py": CLASS + other})) == {"m.A": "explicit"}
+
+
+def test_it_is_explicit_where_the_factory_makes_a_plain_default() -> None:
+    text = CLASS.replace("[3, 2]", "(3, 2)").replace(": list", ": tuple")
+    assert said(auto({"m.py": f"{text}def read(model):\n    return model.sizes\n"})) == {
+        "m.A": "explicit"
+    }

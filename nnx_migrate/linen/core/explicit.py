@@ -204,8 +204,7 @@ def _lazy(
     """See `lazy_class`; ``fields`` have names of sizes."""
     has_own = cls.__init__ is not nnx.Module.__init__  # an interface has none
     found = inspect.signature(cls.__init__).parameters if has_own else {}
-    parameters = dict(list(found.items())[1:])
-    parameters.pop("rngs", None)
+    parameters = {name: found[name] for name in _by_class(cls) if name in found}
     inputs = frozenset(inspect.signature(cls.__call__).parameters)
     sizes = dict(declared)
     annotations: dict[str, Any] = {}
@@ -243,6 +242,14 @@ def _lazy(
     made.__abstractmethods__ = getattr(cls, "__abstractmethods__", frozenset())
     made._nnm_is_made = True
     return made
+
+
+def _by_class(cls: Any) -> list[str]:
+    """The constructor's arguments but ``rngs`` in the order of Linen's fields: those of a base first."""
+    bases = [one for one in reversed(cls.__mro__) if issubclass(one, nnx.Module)]
+    makers = [vars(one)["__init__"] for one in bases if "__init__" in vars(one)]
+    every = (name for one in makers for name in [*inspect.signature(one).parameters][1:])
+    return [name for name in dict.fromkeys(every) if name != "rngs"]
 
 
 def _set_after_init(cls: Any, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -893,6 +893,21 @@ def test_fields_of_a_lazy_form_have_the_defaults_and_types_of_the_constructor() 
     assert list(inspect.signature(nn.lazy(Net)).parameters)[:2] == ["width", "sizes"]
 
 
+def test_they_stand_in_the_order_of_linens_which_has_those_of_a_base_first() -> None:
+    class Base(nnx.Module):
+        def __init__(self, a: int, *, b: float = 0.5, rngs: nnx.Rngs) -> None:
+            self.a, self.b = a, b
+
+    class Sub(Base):
+        def __init__(self, a: int, c: int = 3, *, b: float = 0.5, rngs: nnx.Rngs) -> None:
+            super().__init__(a, b=b, rngs=rngs)
+            self.c = c
+
+    found = [one.name for one in dataclasses.fields(nn.lazy(Sub))]
+    assert found[:3] == ["a", "b", "c"]
+    assert nn.lazy(Sub)(1, 2) == nn.lazy(Sub)(1, c=2, b=0.5)
+
+
 class Critic(nnx.Module):
     def __init__(self, keep: bool = False, *, x_features: int, a_features: int, rngs: nnx.Rngs):
         self.body = nnx.Linear(x_features + a_features, 4, rngs=rngs)

@@ -51,6 +51,20 @@ def test_a_default_factory_runs_for_every_instance() -> None:
     assert "self.sizes = nnm.freeze([1, 2] if sizes is None else sizes)" in text
 
 
+@pytest.mark.parametrize("made", ["(3, -4)", "'same'", "0.5", "(('a', 1), None)"])
+def test_what_a_factory_makes_of_literals_is_the_default_itself(made: str) -> None:
+    text = init_of(
+        f"""\
+        class M(nn.Module):
+          kept: Any = dataclasses.field(default_factory=lambda: {made})
+
+          def __call__(self, x):
+            return x
+        """
+    )
+    assert f"kept: Any = {made}, *" in text.replace('"', "'")
+
+
 TUPLE_FIELD = """\
 class M(nn.Module):
   bounds: tuple[int, int]

@@ -53,6 +53,28 @@ def makes_the_same(project: Project, one: Field, factory: ast.expr) -> bool:
     return _is_steady(project, one.owner.scope, factory, _DEPTH)
 
 
+def value_made(factory: ast.expr) -> ast.expr | None:
+    """What a factory makes that is a number, text or tuple of them, so that it can be a default itself.
+
+    ``field(default_factory=lambda: (3, 4))`` is a default of ``(3, 4)``.
+    """
+    match factory:
+        case ast.Lambda(args=ast.arguments(args=[], kwonlyargs=[]), body=body) if _is_literal(body):
+            return body
+    return None
+
+
+def _is_literal(value: ast.expr) -> bool:
+    match value:
+        case ast.Constant():
+            return True
+        case ast.Tuple(elts=items):
+            return all(map(_is_literal, items))
+        case ast.UnaryOp(operand=operand):
+            return _is_literal(operand)
+    return False
+
+
 def _is_steady(project: Project, scope: Scope, factory: ast.expr, depth: int) -> bool:
     """Whether calls of a function do nothing but make equal values."""
     match factory:

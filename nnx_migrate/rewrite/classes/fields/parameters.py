@@ -16,7 +16,7 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.fields.frozen import may_be_given_container
-from nnx_migrate.rewrite.classes.fields.making import makes_the_same
+from nnx_migrate.rewrite.classes.fields.making import makes_the_same, value_made
 from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
     is_indexed,
@@ -194,7 +194,11 @@ def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
             f"leave out {name}=, or keep the class lazy",
             RULE,
         )
-    return found
+    made_value = value_made(found["default_factory"]) if "default_factory" in found else None
+    if made_value is None:
+        return found
+    rest = {name: value for name, value in found.items() if name != "default_factory"}
+    return {"default": made_value, **rest}
 
 
 def _is_false(node: ast.expr | None) -> bool:
