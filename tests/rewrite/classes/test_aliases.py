@@ -39,9 +39,7 @@ def _model(change: str) -> str:
         "ys = ws if True else None\nys.append(4)",
         "ws = vs = [5]\nvs += [4]",
         "k = ws.pop()",
-        "i = 0\nwhile i < 2:\n    ws.append(4)\n    i += 1",
         "with open('f'):\n    ws.append(4)",
-        "try:\n    ws.append(4)\nexcept ValueError:\n    ws = [5]",
     ],
 )
 def test_a_change_under_another_name_is_made_in_init_too(change: str) -> None:

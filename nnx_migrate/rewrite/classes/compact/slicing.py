@@ -61,6 +61,7 @@ class Slicer:
     effects: Effects = field(default_factory=dict)  # locals, by what may change them as well
     # What local functions read when they are called, by their names.
     closures: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    guards: frozenset[int] = frozenset()  # ``if`` statements that raise where fields say so, by id
     read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
     around: list[Live] = field(default_factory=list, init=False)  # of each loop, innermost last
 
@@ -195,7 +196,7 @@ class Slicer:
         for name, why in other.items():
             live.setdefault(name, why)
         if not body and not orelse:
-            return []
+            return [step] if later and id(step.node) in self.guards else []
         body = body or self._raised(step, step.body, live)
         orelse = orelse or self._raised(step, step.orelse, live)
         if (

@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.classes.compact.call_conditions import (
 )
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
 from nnx_migrate.rewrite.classes.compact.conditional_calls import check_calls
+from nnx_migrate.rewrite.classes.compact.guards import guards_of
 from nnx_migrate.rewrite.classes.compact.last_rounds import refuse_last_rounds
 from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
@@ -95,6 +96,9 @@ class Survey:
             changed=self.changed,
             effects=self.effects,
             closures=closures_of(self.method.method),
+            guards=guards_of(
+                self.method.project, self.method.cls, self.method.method, self.method.receiver
+            ),
         )
 
 

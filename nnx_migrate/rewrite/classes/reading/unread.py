@@ -10,10 +10,25 @@ from nnx_migrate.rewrite.classes.reading.attributes import statements
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
+_OF_TEXTS = frozenset({"endswith", "lower", "startswith", "strip", "upper"})
 _PURE = ("jax.", "numpy.", "math.", "functools.partial")
 _BUILTINS = frozenset(
     (
-        *("abs", "bool", "dict", "float", "getattr", "hasattr", "int", "isinstance", "len", "list"),
+        *(
+            "abs",
+            "all",
+            "any",
+            "bool",
+            "callable",
+            "dict",
+            "float",
+            "getattr",
+            "hasattr",
+            "int",
+            "isinstance",
+            "len",
+            "list",
+        ),
         *("max", "min", "range", "round", "sorted", "str", "sum", "tuple"),
     )
 )
@@ -152,6 +167,8 @@ def is_pure(project: Project, scope: Scope, value: ast.expr) -> bool:
 def _is_known(project: Project, scope: Scope, function: ast.expr) -> bool:
     symbol = project.resolve(function, scope)
     if symbol is None:
+        if isinstance(function, ast.Attribute):
+            return function.attr in _OF_TEXTS
         name = function.id if isinstance(function, ast.Name) else ""
         return name in _BUILTINS and scope.lookup(name) is None
     if symbol.startswith("numpy.random."):  # one state for all

@@ -1,0 +1,50 @@
+"""Guards of a compact method: ``if self.width <= 0: raise ValueError(...)`` in front of what it builds.
+
+``__init__`` builds now, so that it would fail first, and in another way: it takes over those that ask fields alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from itertools import chain
+
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.rewrite.classes.reading.unread import is_pure
+from nnx_migrate.source.bindings import names_bound_below
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import each
+
+
+def guards_of(
+    project: Project, cls: ClassInfo, method: ast.FunctionDef, receiver: str
+) -> frozenset[int]:
+    """Ids of the method's own statements that raise, and do nothing else, where fields say so.
+
+    A module whose other methods can be called may do so with fields that this one refuses.
+    """
+    if method.name != "__call__" or any(
+        map(_is_public, {*chain(*(one.methods for one in cls.mro))})
+    ):
+        return frozenset()
+    fields = {one.name for one in cls.fields}
+    local = names_bound_below(method) - {receiver}
+
+    def asks_fields(node: ast.expr) -> bool:
+        held = {id(one.value) for one in each(node, ast.Attribute) if one.attr in fields}
+        uses = (one for one in each(node, ast.Name) if one.id == receiver)
+        return not free_names(node) & local and all(id(one) in held for one in uses)
+
+    def is_guard(node: ast.stmt) -> bool:
+        match node:
+            case ast.If(test=test, body=[ast.Raise(exc=ast.expr() as error)], orelse=orelse):
+                asked = asks_fields(test) and asks_fields(error)
+                asked = asked and is_pure(project, cls.scope.enter(method), test)
+                return asked and all(map(is_guard, orelse))
+        return False
+
+    return frozenset(id(one) for one in method.body if is_guard(one))
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") and name != "setup"
