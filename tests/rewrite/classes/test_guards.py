@@ -63,12 +63,15 @@ def sides(body: str, more: str = "") -> tuple[str, str]:
         'if not callable(self.init) or self.kind.upper() not in ("A", "B"):\n    raise TypeError()\n',
         'if self.width < 1:\n    raise ValueError("small")\nelif self.width > 7:\n    raise IndexError\n',
         f"# what follows divides by it\n{WIDTH}",
+        "assert self.width > 0\n",
+        'assert self.width % 4 == 0, f"{self.width} is no multiple of 4"  # heads\n',
     ],
 )
 def test_the_constructor_raises_what_the_fields_say(guard: str) -> None:
     init, call = sides(guard + BUILT)
     assert textwrap.indent(guard, " " * 8) in init
     assert "raise" not in call
+    assert "assert" not in call
 
 
 @pytest.mark.parametrize(
@@ -76,6 +79,7 @@ def test_the_constructor_raises_what_the_fields_say(guard: str) -> None:
     [
         'if x.ndim != 2:\n    raise ValueError("axes")\n',
         'if self.kind == "b":\n    raise ValueError(f"{x.shape}")\n',
+        "assert x.shape[-1] == 4 and self.width < 8\n",
         'least = 1\nif self.width < least:\n    raise ValueError("small")\n',
         'if self.has_variable("cache", "k"):\n    raise ValueError("cached")\n',
         'if self.kind == "b":\n    print("b")\n    raise ValueError("b")\n',
@@ -85,6 +89,7 @@ def test_other_guards_stay_in_the_call(guard: str) -> None:
     built = "return nn.Dense(3)(x)\n"
     init, call = sides(guard + built)
     assert "raise" not in init
+    assert "assert" not in init
     assert guard.splitlines()[-1].strip() in call
 
 

@@ -1,4 +1,4 @@
-"""Guards of a compact method: ``if self.width <= 0: raise ValueError(...)`` in front of what it builds.
+"""Guards of a compact method: ``assert self.width > 0``, or an ``if`` that raises, in front of what it builds.
 
 ``__init__`` builds now, so that it would fail first, and in another way: it takes over those that ask fields alone.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from itertools import chain
 
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
@@ -30,20 +31,27 @@ def guards_of(
     fields = {one.name for one in cls.fields}
     local = names_bound_below(method) - {receiver}
 
-    def asks_fields(node: ast.expr) -> bool:
-        held = {id(one.value) for one in each(node, ast.Attribute) if one.attr in fields}
-        uses = (one for one in each(node, ast.Name) if one.id == receiver)
-        return not free_names(node) & local and all(id(one) in held for one in uses)
+    def asks_fields(*nodes: ast.expr | None) -> bool:
+        return all(_asks(one, receiver, fields, local) for one in nodes if one is not None)
 
     def is_guard(node: ast.stmt) -> bool:
         match node:
             case ast.If(test=test, body=[ast.Raise(exc=ast.expr() as error)], orelse=orelse):
-                asked = asks_fields(test) and asks_fields(error)
-                asked = asked and is_pure(project, cls.scope.enter(method), test)
-                return asked and all(map(is_guard, orelse))
-        return False
+                asked = asks_fields(test, error) and all(map(is_guard, orelse))
+            case ast.Assert(test=test, msg=message):
+                asked = asks_fields(test, message)
+            case _:
+                return False
+        return asked and is_pure(project, cls.scope.enter(method), test)
 
     return frozenset(id(one) for one in method.body if is_guard(one))
+
+
+def _asks(node: ast.expr, receiver: str, fields: Collection[str], local: frozenset[str]) -> bool:
+    """Whether an expression reads fields and global names alone."""
+    held = {id(one.value) for one in each(node, ast.Attribute) if one.attr in fields}
+    uses = (one for one in each(node, ast.Name) if one.id == receiver)
+    return not free_names(node) & local and all(id(one) in held for one in uses)
 
 
 def _is_public(name: str) -> bool:

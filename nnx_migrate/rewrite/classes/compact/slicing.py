@@ -61,7 +61,7 @@ class Slicer:
     effects: Effects = field(default_factory=dict)  # locals, by what may change them as well
     # What local functions read when they are called, by their names.
     closures: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    guards: frozenset[int] = frozenset()  # ``if`` statements that raise where fields say so, by id
+    guards: frozenset[int] = frozenset()  # statements that raise where fields say so, by id
     read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
     around: list[Live] = field(default_factory=list, init=False)  # of each loop, innermost last
 
@@ -112,6 +112,8 @@ class Slicer:
                     if self.told is not None:
                         self.told.check(one, item.call)
                 return [step]
+            case Bind(node=node) if id(node) in self.guards:
+                return [step] if later else []
             case Bind():
                 return self._bind(step, live)
             case Exit(node=node):

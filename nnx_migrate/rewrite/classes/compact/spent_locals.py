@@ -32,10 +32,11 @@ def spent_locals(survey: Survey, kept: Sequence[Step]) -> set[int]:
     lost, staying = {*_lost(survey), *map(id, read_otherwise)}, set[int]()
     moving = {*_moving(survey)}
     raised = {id(one): one for one in _nodes(kept) if isinstance(one, ast.Raise)}
+    asserted = {id(one): one for one in _nodes(kept) if isinstance(one, ast.Assert)}
     while True:
-        inside = {id(part) for one in raised.values() for part in walk(one)}
+        inside = {id(part) for one in (raised | asserted).values() for part in walk(one)}
         gone = unread(method.project, method.scope, body, lost | inside, staying, moving)
-        gone = emptied(method.project, method.scope, body, gone | raised.keys())
+        gone = emptied(method.project, method.scope, body, gone | raised.keys() | asserted.keys())
         bare, tests = {*_bare(body, gone)}, {*_tests(body, gone)}
         below = _below(body, gone)
         if bare <= staying and tests <= lost and raised.keys() <= below:
