@@ -191,7 +191,8 @@ def _index(part: str) -> str:
 def binary(left: Expr, sign: ast.operator, right: Expr) -> Expr:
     """``left sign right``, folded when both are known, with the neutral elements removed.
 
-    Constants meet: ``(n - 2) // 2 + 1`` is ``n // 2``, and half of that ``n // 4``.
+    Constants meet: ``(n - 2) // 2 + 1`` is ``n // 2``, and half of that ``n // 4``; half of twice an
+    input's size is that size. Of a field nobody knows whether it is a whole number.
     """
     if left.is_constant and right.is_constant:
         folded = _fold(ast.BinOp(left.node, sign, right.node))
@@ -234,7 +235,37 @@ def _joined(left: Expr, sign: ast.operator, right: Expr) -> Expr | None:
             ast.Constant(value=int(other)),
         ) if one > 0 and other > 0:
             return binary(Expr(inner), sign, literal(one * other))
+        case ast.BinOp(op=ast.Mult()), ast.FloorDiv(), ast.Constant(value=int(divisor)) if (
+            divisor > 1
+        ):
+            return _quotient(left.node, divisor)
     return None
+
+
+def _quotient(product: ast.expr, divisor: int) -> Expr | None:
+    """A product of whole numbers without the ``divisor`` of one of its constants; None where none has it."""
+    match product:
+        case ast.Constant(value=int(number)) if number % divisor == 0:
+            return literal(number // divisor)
+        case ast.BinOp(left, ast.Mult() as sign, right) if _is_whole(left) and _is_whole(right):
+            first, second = _quotient(left, divisor), _quotient(right, divisor)
+            if first is not None:
+                return binary(first, sign, Expr(right))
+            if second is not None:
+                return binary(Expr(left), sign, second)
+    return None
+
+
+def _is_whole(number: ast.expr) -> bool:
+    """Whether an expression is surely a whole number: a constant, a size of an input, a product of them."""
+    match number:
+        case ast.Constant(value=value):
+            return type(value) is int
+        case ast.Name(id=name):
+            return is_input(name) and input_of(name)[1] is not None
+        case ast.BinOp(left, ast.Mult(), right):
+            return _is_whole(left) and _is_whole(right)
+    return False
 
 
 def _signed(sign: ast.operator, value: int) -> int:

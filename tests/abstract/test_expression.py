@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnx_migrate.abstract.expression import Expr, binary, choose_size, literal, parse
+from nnx_migrate.abstract.expression import (
+    Expr,
+    binary,
+    choose_size,
+    input_size,
+    literal,
+    parse,
+    product,
+)
 
 OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv}
 SIGNS = {"+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "//": ast.FloorDiv()}
@@ -41,6 +49,25 @@ def chain(*parts: tuple[str, int]) -> Expr:
 )
 def test_constants_are_joined(parts: list[tuple[str, int]], text: str) -> None:
     assert chain(*parts).text == text
+
+
+WIDTH = input_size("x", -1)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (binary(binary(literal(2), ast.Mult(), WIDTH), ast.FloorDiv(), literal(2)), WIDTH),
+        (
+            binary(product([WIDTH, parse("3"), parse("4")]), ast.FloorDiv(), literal(2)),
+            product([WIDTH, parse("3"), parse("2")]),
+        ),
+    ],
+)
+def test_a_part_of_so_many_times_the_size_of_an_input_is_joined_too(
+    made: Expr, expected: Expr
+) -> None:
+    assert made.text == expected.text
 
 
 OPERATIONS = st.lists(

@@ -110,6 +110,16 @@ def test_arguments_join_those_that_the_docstring_lists(before: str, after: str) 
     assert documented(before, WIDTH_OF_X, "  ", "  ") == after
 
 
+def test_entries_keep_to_the_width_of_the_file() -> None:
+    found = documented('"""A layer."""', WIDTH_OF_X, "    ", "    ", width=40)
+    assert found is not None
+    assert found.splitlines()[3:] == [
+        "        in_features: size of the last",
+        "            axis of x.",
+        '    """',
+    ]
+
+
 @pytest.mark.parametrize("literal", ["'A layer.'", '"A " "layer."', '"""A""" "B"', '("""A""")'])
 def test_a_docstring_that_is_not_one_literal_in_triple_quotes_stays(literal: str) -> None:
     assert documented(literal, WIDTH_OF_X, "    ", "    ") is None

@@ -121,7 +121,7 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             steps = [step for one in operands(node) for step in _expression(one, items)]
             return [*steps, Exit(node)]
         case ast.Assert() if not inside:
-            return [*(_bind(one) for one in _parts(node)), Bind(node, frozenset(), frozenset())]
+            return [_bind(one) for one in _parts(node)]
         case ast.Expr(value=value):
             steps = _expression(value, items)
             mutated = _mutated_receiver(value) | _openly_changed(node)

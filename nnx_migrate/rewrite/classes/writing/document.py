@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Sequence
 
 from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.page import WIDTH
 from nnx_migrate.edit.statements import Statement, docstring
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
@@ -52,7 +54,7 @@ def speaks_for_itself(one: SizeArgument) -> bool:
 
 
 def documented(
-    literal: str, arguments: Sequence[SizeArgument], indent: str, unit: str
+    literal: str, arguments: Sequence[SizeArgument], indent: str, unit: str, width: int = WIDTH
 ) -> str | None:
     """The source of a docstring that says what the arguments are; None when it has no room.
 
@@ -61,6 +63,7 @@ def documented(
     Args:
         indent: what the lines of the docstring begin with.
         unit: one more level.
+        width: columns of a line.
     """
     found = _TRIPLE.match(literal)
     if found is None or not literal.endswith(found[1]):
@@ -69,10 +72,10 @@ def documented(
     lines = literal[: -len(found[1])].rstrip().split(newline)
     section = _section(lines)
     if section is None:
-        lines += ["", f"{indent}{HEADING}", *_entries(arguments, indent + unit)]
+        lines += ["", f"{indent}{HEADING}", *_entries(arguments, indent + unit, unit, width)]
     else:
         place, inner = section
-        lines[place:place] = _entries(arguments, inner)
+        lines[place:place] = _entries(arguments, inner, unit, width)
     return newline.join([*lines, f"{indent}{found[1]}"])
 
 
@@ -94,8 +97,11 @@ def _section(lines: Sequence[str]) -> tuple[int, str] | None:
     return None
 
 
-def _entries(arguments: Sequence[SizeArgument], indent: str) -> list[str]:
-    return [f"{indent}{one.name}: {described(one)}" for one in arguments]
+def _entries(arguments: Sequence[SizeArgument], indent: str, unit: str, width: int) -> list[str]:
+    lines = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    lines.initial_indent, lines.subsequent_indent = indent, indent + unit
+    entries = (f"{one.name}: {described(one)}" for one in arguments)
+    return [line for entry in entries for line in lines.wrap(entry)]
 
 
 def class_docstring(
@@ -108,7 +114,7 @@ def class_docstring(
     literal = renderer_of(cls.module).render(found.value)
     if not isinstance(literal, cst.SimpleString):
         return None
-    text = documented(literal.value, arguments, " " * layout.indent, layout.unit)
+    text = documented(literal.value, arguments, " " * layout.indent, layout.unit, layout.page.width)
     return None if text is None else (found.value, literal.with_changes(value=text))
 
 
@@ -121,5 +127,6 @@ def init_docstring(arguments: Sequence[SizeArgument], layout: Layout) -> list[St
     if len(unclear) == 1 and len(single) + 6 + layout.body <= layout.page.width:
         return [docstring(single)]
     first = "Build the layers."
-    lines = [first, "", f"{indent}{HEADING}", *_entries(unclear, indent + layout.unit), indent]
+    entries = _entries(unclear, indent + layout.unit, layout.unit, layout.page.width)
+    lines = [first, "", f"{indent}{HEADING}", *entries, indent]
     return [docstring(layout.newline.join(lines))]
