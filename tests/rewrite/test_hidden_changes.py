@@ -86,14 +86,6 @@ LAZY = {
     "a local function that builds": (
         "ws = [3]\nmk = lambda bias: nn.Dense(ws[-1], use_bias=bias)\nx = mk(True)(x)\nws.append(5)\nreturn mk(False)(x)"
     ),
-    "an attribute before a condition": (
-        "c = SimpleNamespace(deep=True)\nshort = nn.Dense(4)\nc.deep = x.shape[-1] == 5\ny = nn.Dense(4)(x)\n"
-        "if c.deep:\n    y = y + short(x)\nreturn y"
-    ),
-    "a function before a condition": (
-        "c = SimpleNamespace(deep=True)\nshort = nn.Dense(4)\nswitch_off(c)\ny = nn.Dense(4)(x)\n"
-        "if c.deep:\n    y = y + short(x)\nreturn y"
-    ),
     "rounds that build and do not call": "for w in (2, 4, 3):\n    head = nn.Dense(w)\nreturn head(x)",
     "a name in a comprehension": "return [x := nn.Dense(x.shape[-1] + 1)(x) for w in self.widths][-1]",
     "a key that comes twice": (
@@ -105,6 +97,15 @@ LAZY = {
     ),
 }  # fmt: skip
 EXPLICIT = {
+    # The submodule is made in the first call that reaches it, so that nothing here decides about it.
+    "an attribute before a condition": (
+        "c = SimpleNamespace(deep=True)\nshort = nn.Dense(4)\nc.deep = x.shape[-1] == 5\ny = nn.Dense(4)(x)\n"
+        "if c.deep:\n    y = y + short(x)\nreturn y"
+    ),
+    "a function before a condition": (
+        "c = SimpleNamespace(deep=True)\nshort = nn.Dense(4)\nswitch_off(c)\ny = nn.Dense(4)(x)\n"
+        "if c.deep:\n    y = y + short(x)\nreturn y"
+    ),
     "a list inside of a dict": (
         "ws = [3, 4]\nv = {'w': ws}\nx = nn.Dense(ws[0])(x)\nv['w'][0] = 6\nreturn nn.Dense(ws[0])(x)"
     ),
