@@ -52,8 +52,10 @@ class ConversionContext:
 
     def is_lazy(self, site: Site) -> bool:
         """Whether what a constructor call builds takes its sizes in its first call."""
-        if site.is_lazy:
-            return True
+        return site.is_lazy or self._calls_lazy(site)
+
+    def _calls_lazy(self, site: Site) -> bool:
+        """Whether a constructor call is of a lazy class: by its name, or of a value that stands for one."""
         is_value = site.kind is SiteKind.FACTORY
         return self.is_lazy_value(site.symbol) if is_value else site.symbol in self.lazy
 
@@ -65,8 +67,7 @@ class ConversionContext:
 
     def is_lazy_form(self, site: Site) -> bool:
         """Whether a constructor call builds by ``lazy(...)`` what is explicit."""
-        is_lazy = site.kind is SiteKind.LAYER or self.is_lazy_value(site.symbol)
-        return site.is_lazy and not is_lazy
+        return site.is_lazy and site.kind is not SiteKind.LAYER and not self._calls_lazy(site)
 
 
 @dataclass(frozen=True)
