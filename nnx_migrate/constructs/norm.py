@@ -8,7 +8,8 @@ at all, or takes a ``dtype`` that its text does not say (``self.dtype``, ``cfg.d
 
 ``BatchNorm``, other axes, ``force_float32_reductions`` and GroupNorm's ``reduction_axes`` have no
 native counterpart: the layers of ``nnx_migrate.nn`` take Linen's arguments plus ``in_features``.
-(``nnx.BatchNorm`` lets no gradient through the statistics that it updates. Linen does, which shows
+(``nnx.GroupNorm`` spreads the statistics of groups over its axis 1, whatever that is.
+``nnx.BatchNorm`` lets no gradient through the statistics that it updates. Linen does, which shows
 where one pass calls a layer that trains and then again with the running statistics.)
 
 flax 0.12.8 and 0.12.12: linen/normalization.py, nnx/nn/normalization.py.
@@ -72,7 +73,9 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
 
 
 def _is_native(layer: Layer, arguments: Arguments) -> bool:
-    if layer.name == "BatchNorm":
+    if layer.name == "BatchNorm" or (
+        layer.name == "GroupNorm" and "reduction_axes" in arguments.given
+    ):
         return False
     for name in ("feature_axes", "reduction_axes", "axis"):
         value = arguments.given.get(name)

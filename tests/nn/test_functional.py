@@ -337,12 +337,16 @@ def test_caches_are_made_by_init_and_carried_by_apply() -> None:
         left, right = {**left, **new}, {**right, **old}
 
 
-def test_attention_without_a_cache_is_an_error_outside_of_init() -> None:
-    x = jnp.ones((2, 1, 4))
-    model = Decoder(in_features=4, rngs=nnx.Rngs(0))
-    nnm.variables_of(model, x)
+def test_attention_without_a_cache_makes_one_where_that_may_change() -> None:
+    x = jax.random.normal(jax.random.key(0), (2, 3, 4))
+    values = {"params": LinenDecoder().init(jax.random.key(1), x)["params"]}
+    model = nnm.abstract(Decoder, in_features=4)
+    same(
+        nnm.apply(model, values, x, mutable=["cache"]),
+        LinenDecoder().apply(values, x, mutable=["cache"]),
+    )
     with pytest.raises(ValueError, match="needs a cache"):
-        nnm.apply(model, nnm.variables_of(model), x, mutable=["cache"])
+        nnm.apply(model, values, x)
 
 
 class Counter(nnx.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -44,9 +44,12 @@ class ExplicitCalls:
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method; one that may makes the variables that are not held."""
         with on_trial(self.scope, self.held()) as lazy:
-            model, held, made, is_again = self._prepared(method, args, kwargs, lazy)
+            model, held, made, lacking = self._prepared(method, args, kwargs, lazy)
         run = method if method == "__call__" else functools.partial(self._handing, method)
-        return self._applied(model, run, held, made, args, kwargs, is_again=is_again)
+        is_again = made is None and not lacking
+        return self._applied(
+            model, run, held, made, args, kwargs, is_again=is_again, lacking=lacking
+        )
 
     def _handing(self, method: str, model: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a method of a copy of the module; a lazy submodule that it returns is found inside of this one."""
@@ -55,9 +58,9 @@ class ExplicitCalls:
 
     def _prepared(
         self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], lazy: LazySubmodules
-    ) -> tuple[Any, dict[str, Any], dict[str, Any] | None, bool]:
-        """The module without values, the variables before the call, those it makes, and whether it made
-        its parameters before."""
+    ) -> tuple[Any, dict[str, Any], dict[str, Any] | None, set[inside.Place]]:
+        """The module without values, the variables before the call, those it makes, and where it had
+        none before that it makes."""
         held = self.held()
         make, first = self._maker(
             held, functools.partial(self.sizing.for_call, method, args, kwargs)
@@ -74,7 +77,7 @@ class ExplicitCalls:
             held = inside.merged(self._mutable(nnm.variables_of(model)), held)
             self.scope.rng_counters[_WHOLE] = 1
         model = nnm.abstract(make)
-        lacking = set()
+        lacking: set[inside.Place] = set()
         if self.scope.mutable and not first:  # looking for places walks the whole module
             lacking = inside.lacking(model, held, self.scope.is_mutable_collection)
         if lacking:
@@ -84,7 +87,7 @@ class ExplicitCalls:
             reached = inside.chosen(nnm.variables_of(model), lacking, None)
             self._count(drawn, reached)
             held = inside.merged(reached, held)
-        return model, held, made, not (first or lacking)
+        return model, held, made, lacking
 
     def with_part(
         self,
@@ -159,6 +162,7 @@ class ExplicitCalls:
         kwargs: Any,
         *,
         is_again: bool = False,
+        lacking: Collection[inside.Place] = (),
     ) -> Any:
         """A call with the variables held; the scope is given those made, and what the call changed."""
         scope, path = self.scope, self._path()
@@ -177,6 +181,7 @@ class ExplicitCalls:
                 draws=draws,
                 is_init=scope.get_flag("initializing", False),
                 is_again=is_again,
+                made=lacking,
                 **kwargs,
             )
         scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})

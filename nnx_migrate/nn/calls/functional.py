@@ -99,6 +99,7 @@ def apply(
     draws: dict[Any, int] | None = None,
     is_init: bool = False,
     is_again: bool = False,
+    made: Collection[Path] = (),
     **kwargs: Any,
 ) -> Any:
     """``model.apply(values, *args, ...)`` of Linen.
@@ -118,6 +119,7 @@ def apply(
       is_init: whether that call is Linen's ``init``, where layers start caches and average nothing,
         and what is changed is only what ``init`` updates or sows.
       is_again: whether an earlier call of that ``init`` made the variables.
+      made: those of ``values`` that this call makes.
 
     Returns:
       The output; with ``mutable`` other than False, ``(output, changed)`` where ``changed`` holds
@@ -140,6 +142,7 @@ def apply(
             keys_of(rngs),
             is_init,
             is_again,
+            {*made, *(path for path in before if not _look_up(values, path)[0])},
             module=copy,
             places={id(one): path for path, one in modules_in(copy)} if mutable else {},
             trees=given_trees(copy, values),

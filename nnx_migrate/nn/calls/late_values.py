@@ -9,7 +9,7 @@ from flax import nnx
 
 from nnx_migrate.nn.variables.linen_variables import leaves
 from nnx_migrate.nn.variables.sharing import is_lazy, linen_place
-from nnx_migrate.nn.variables.variables import variable
+from nnx_migrate.nn.variables.variables import lacks, variable
 
 Path = tuple[str, ...]
 
@@ -26,7 +26,7 @@ def attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
     owners = _owners(model)
     for collection, path, value in others:
         owner = owners.get(path[:-1])
-        if owner is not None and getattr(owner, path[-1], None) is None:
+        if owner is not None and lacks(owner, path[-1]):
             setattr(owner, path[-1], variable(collection, value, is_given=True))
 
 

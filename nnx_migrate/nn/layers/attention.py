@@ -19,7 +19,7 @@ from flax.nnx.nn.linear import default_kernel_init
 from nnx_migrate.nn.layers.dot_product import dot_product_attention, dot_product_attention_weights
 from nnx_migrate.nn.layers.dtypes import canonicalize_dtype, linen_dot_general
 from nnx_migrate.nn.layers.normalization import LayerNorm
-from nnx_migrate.nn.variables.state import is_initializing
+from nnx_migrate.nn.variables.state import is_initializing, may_make
 from nnx_migrate.nn.variables.variables import mode, stream
 from nnx_migrate.numerics.attention import appended, filled_positions
 
@@ -159,6 +159,7 @@ class MultiHeadDotProductAttention(nnx.Module):
         self.cached_key = nnx.data(None)
         self.cached_value = nnx.data(None)
         self.cache_index = nnx.data(None)
+        self.is_prepared = False  # whether it had an empty cache before any call
         if decode and cache_shape is not None:
             self.init_cache(cache_shape)
 
@@ -169,6 +170,7 @@ class MultiHeadDotProductAttention(nnx.Module):
         else:
             dtype = canonicalize_dtype(jnp.zeros((), dtype), jnp.zeros((), self.param_dtype))
         shape = (*input_shape[:-1], self.num_heads, self.head_dim)
+        self.is_prepared = True
         self.cached_key = nnx.Cache(jnp.zeros(shape, dtype))
         self.cached_value = nnx.Cache(jnp.zeros(shape, dtype))
         self.cache_index = nnx.Cache(jnp.array(0, dtype=jnp.int32))
@@ -228,13 +230,14 @@ class MultiHeadDotProductAttention(nnx.Module):
     def _cached(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
         """Append one position to the cache; the whole cache and the mask of what is filled.
 
-        Linen's ``init`` makes the cache and leaves it empty.
+        A call of Linen's that may change caches makes the one that it has not, and leaves it empty.
         """
-        if is_initializing():
-            if self.cached_key is None:
-                self.cached_key = nnx.Cache(jnp.zeros(key.shape, key.dtype))
-                self.cached_value = nnx.Cache(jnp.zeros(value.shape, value.dtype))
-                self.cache_index = nnx.Cache(jnp.array(0, dtype=jnp.int32))
+        if self.cached_key is None and may_make("cache"):
+            self.cached_key = nnx.Cache(jnp.zeros(key.shape, key.dtype))
+            self.cached_value = nnx.Cache(jnp.zeros(value.shape, value.dtype))
+            self.cache_index = nnx.Cache(jnp.array(0, dtype=jnp.int32))
+            return key, value, mask
+        if self.is_prepared and is_initializing():
             return key, value, mask
         if self.cached_key is None:
             raise ValueError("decode=True needs a cache: call init_cache(input_shape) first")

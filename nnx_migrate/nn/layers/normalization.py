@@ -321,8 +321,9 @@ class BatchNorm(Norm):
                 var = jnp.asarray(var, self.param_dtype)
         else:
             mean, var = self.statistics(x, reduction_axes, mask)
-            self.mean.set_value(self.momentum * self.mean[...] + (1 - self.momentum) * mean)
-            self.var.set_value(self.momentum * self.var[...] + (1 - self.momentum) * var)
+            if not is_initializing():
+                self.mean.set_value(self.momentum * self.mean[...] + (1 - self.momentum) * mean)
+                self.var.set_value(self.momentum * self.var[...] + (1 - self.momentum) * var)
         return self.normalized(x, mean, var, reduction_axes, feature_axes)
 
     def mapped_axis(self) -> str | None:

@@ -23,7 +23,7 @@ from flax import nnx
 from flax.core.scope import DenyList, in_filter
 
 from nnx_migrate.nn.variables.parts import CAPTURES
-from nnx_migrate.nn.variables.variables import variable, variable_type
+from nnx_migrate.nn.variables.variables import lacks, variable, variable_type
 from nnx_migrate.sharding.boxes import boxed, unbox
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -42,6 +42,7 @@ class Running:
       rngs: its keys, by stream.
       is_init: whether it stands for ``init``.
       is_again: whether an earlier call of the same ``init`` made the module's variables.
+      made: where it starts without variables that it makes, by collection and Linen's path.
       sown: mutable collections that it sowed into and nobody captured.
       lifted: modules that it ran inside of a transformation of jax, with the groups of collections
         that come out of it.
@@ -59,6 +60,7 @@ class Running:
     rngs: Mapping[str, Any] = field(default_factory=dict)
     is_init: bool = False
     is_again: bool = False
+    made: Collection[tuple[str, ...]] = ()
     sown: set[str] = field(default_factory=set)
     lifted: list[tuple[nnx.Module, tuple[Any, ...]]] = field(default_factory=list)
     asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
@@ -73,6 +75,12 @@ class Running:
         place = self.places.get(id(module))
         if place is not None:
             self.reached.setdefault((collection, *place, *name), len(self.reached))
+
+    def makes(self, module: nnx.Module, collection: str, name: str) -> bool:
+        """Whether the call makes a variable that the module's constructor has made."""
+        if self.is_init:
+            return not self.is_again
+        return (collection, *self.places.get(id(module), ()), name) in self.made
 
     def position(self, path: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
         """When the call made a variable; jax sorts by name those that come out of a transformation."""
@@ -142,6 +150,12 @@ def is_initializing() -> bool:
     return call is not None and call.is_init
 
 
+def may_make(collection: str) -> bool:
+    """Whether a call of Linen's runs that may make variables of the collection."""
+    call = _running.get()
+    return call is not None and bool(in_filter(call.mutable, collection))
+
+
 def is_mutable_collection(module: nnx.Module, col: str) -> bool:
     """``self.is_mutable_collection(col)``: whether this call may change the collection.
 
@@ -165,25 +179,30 @@ def has_variable(module: nnx.Module, col: str, name: str, *, made_later: bool = 
     """``self.has_variable(col, name)``: whether the module holds that variable.
 
     Args:
-      made_later: the method makes the variable after it asks, so that in Linen's ``init`` the first
-        call has none; the constructor of the migrated module has made it.
+      made_later: the method makes the variable after it asks, so that the first call in Linen has
+        none; the constructor of the migrated module has made it.
     """
     _take_given(module, col, name)
     held = type(getattr(module, name, None)) is variable_type(col)
+    return held and not (made_later and _is_first(module, col, name))
+
+
+def _is_first(module: nnx.Module, col: str, name: str) -> bool:
+    """Whether the running call asks for the first time for a variable that it makes afterwards."""
     call = _running.get()
-    if not made_later or call is None or not call.is_init or call.is_again:
-        return held
+    if call is None or not call.makes(module, col, name):
+        return False
     key = id(module), col, name
     is_first = key not in call.asked
     call.asked[key] = module  # kept, so that no other module gets its id
-    return held and not is_first
+    return is_first
 
 
 def _take_given(module: nnx.Module, col: str, name: str) -> None:
     """Make a variable of the dict that the running call was given for it."""
     call = _running.get()
     key = id(module), col, name
-    if call is not None and key in call.trees and getattr(module, name, None) is None:
+    if call is not None and key in call.trees and lacks(module, name):
         setattr(module, name, variable(col, call.trees[key], is_given=True))
 
 
@@ -199,14 +218,18 @@ def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> 
     return bool(module.sow(variable_type(col), name, value, **options))
 
 
-def get_variable(module: nnx.Module, col: str, name: str, default: Any = None) -> Any:
+def get_variable(
+    module: nnx.Module, col: str, name: str, default: Any = None, *, made_later: bool = False
+) -> Any:
     """``self.get_variable(col, name, default)``: the value of a variable of the module itself.
 
     One with logical axis names is in a box, as Linen's is (:mod:`nnx_migrate.sharding`).
+
+    Args:
+      made_later: as of :func:`has_variable`.
     """
-    _take_given(module, col, name)
-    found = getattr(module, name, None)
-    return boxed(found) if type(found) is variable_type(col) else default
+    is_there = has_variable(module, col, name, made_later=made_later)
+    return boxed(getattr(module, name)) if is_there else default
 
 
 def put_variable(module: nnx.Module, col: str, name: str, value: Any) -> None:
@@ -221,7 +244,7 @@ def put_variable(module: nnx.Module, col: str, name: str, value: Any) -> None:
     found = getattr(module, name, None)
     if type(found) is variable_type(col):
         found.set_value(unbox(value))
-    elif hasattr(module, name):
+    elif name in vars(module):
         raise ValueError(
             f"expected {type(module).__name__}.{name} to be a variable of '{col}', found "
             f"{type(found).__name__}: an NNX module has one attribute of a name"

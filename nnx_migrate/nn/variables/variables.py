@@ -44,6 +44,13 @@ def variable(
     return variable_type(collection)(value, moved_by_init=moved_by_init, **metadata)
 
 
+def lacks(module: nnx.Module, name: str) -> bool:
+    """Whether a module has nothing under a name that a variable may have: methods like ``train`` are in no one's way."""
+    if isinstance(getattr(type(module), name, None), property):
+        return False
+    return vars(module).get(name) is None
+
+
 def is_moved_by_init(one: Any) -> bool:
     """Whether the call of Linen's ``init`` updates a leaf; plain arrays are none of Linen's."""
     return isinstance(one, nnx.Variable) and bool(one.get_metadata().get("moved_by_init", False))

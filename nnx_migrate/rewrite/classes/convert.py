@@ -95,7 +95,7 @@ from nnx_migrate.rewrite.classes.uses.calls import Methods
 from nnx_migrate.rewrite.classes.uses.makings import makings_of
 from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
-from nnx_migrate.rewrite.classes.variables.presence import asked_in_init
+from nnx_migrate.rewrite.classes.variables.presence import asked_in_init, is_made_later
 from nnx_migrate.rewrite.classes.writing.comments import with_comments_of
 from nnx_migrate.rewrite.classes.writing.construct import (
     Builder,
@@ -338,6 +338,7 @@ class _Conversion:
             children_of(self.project, self.cls, attributes, self.items),
             self.context.lazy.__contains__,
             functools.partial(asked_in_init, self.cls, self.items),
+            functools.partial(is_made_later, self.cls),
             {
                 one.name: self.items[id(one.value)]
                 for one in attributes

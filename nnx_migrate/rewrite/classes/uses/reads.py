@@ -93,6 +93,7 @@ class Reader:
       children: which expressions are submodules.
       is_lazy: whether a class of the project is lazy: its modules have Linen's interface.
       asked: what ``self.has_variable(...)`` is in ``__init__``, if it is another text there.
+      is_made_later: whether a call asks for a variable that the method makes afterwards.
       held: items of the variables that attributes hold.
       fields: the fields that nothing sets: their values are the constructor's.
     """
@@ -107,6 +108,7 @@ class Reader:
     children: Children
     is_lazy: Callable[[str], bool]
     asked: Callable[[ast.FunctionDef, ast.Call], str | None]
+    is_made_later: Callable[[ast.FunctionDef, ast.Call], bool]
     held: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
@@ -206,6 +208,9 @@ class Reader:
         classes = [] if is_own else self.children.classes(node.value, method)
         if name == "variables" and any(one and self.is_lazy(one) for one in classes):
             return
+        if name == "variables" and is_own and self._makes_more(node, method):
+            reason = "the variables are read here before the method has made all of them"
+            raise Refused(node, reason, "read them after that", RULE)
         if name == "variables":
             self.remarks.imports.add("nnm")
             self.found.call[id(node)] = lambda renderer: call(
@@ -216,6 +221,12 @@ class Reader:
                 raise Refused(node, f"{owner}.{name} is handed on", "call it here", RULE)
             if not is_own:
                 self._field(node, method)
+
+    def _makes_more(self, node: ast.Attribute, method: ast.FunctionDef) -> bool:
+        """Whether a method makes variables, parameters aside, below a place."""
+        inside = (self.items[id(one)] for one in walk(method) if id(one) in self.items)
+        made = (one.call for one in inside if one.kind is ItemKind.VARIABLE)
+        return any((one.lineno, one.col_offset) > (node.lineno, node.col_offset) for one in made)
 
     def _of_some_submodule(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
         """An attribute of what may be one of several submodules: ``layer.variables`` in a loop."""
@@ -261,7 +272,7 @@ class Reader:
             self._child_call(node, method)
         elif name in self.own:
             return
-        elif name == "is_initializing" or _asks_for_params(name, node):
+        elif name == "is_initializing":
             self.remarks.imports.add("nnm")
             self.found.call[id(node)] = call("nnm.is_initializing")
             self.found.static[id(node)] = "True"
@@ -274,11 +285,14 @@ class Reader:
                 static = self.asked(method, node)
                 self.found.static |= {} if static is None else {id(node): static}
                 if static == "False":
-                    self.found.call[id(node)] = carried_call(
-                        name, node, named("made_later", "True")
-                    )
+                    self._made_later(name, node)
+            elif name == "get_variable" and self.is_made_later(method, node):
+                self._made_later(name, node)
         elif name == "make_rng":
             self._stream(node)
+
+    def _made_later(self, name: str, node: ast.Call) -> None:
+        self.found.call[id(node)] = carried_call(name, node, named("made_later", "True"))
 
     def _child_call(self, node: ast.Call, method: ast.FunctionDef) -> None:
         """``self.child.has_variable(...)``."""
@@ -377,14 +391,6 @@ class Reader:
             return call(layer, *given, *map(renderer.keyword, node.keywords))
 
         self.found.call[id(node)] = make
-
-
-def _asks_for_params(name: str, node: ast.Call) -> bool:
-    """Whether it asks for the initial call: only that may change parameters."""
-    match node.args:
-        case [ast.Constant(value="params")]:
-            return name == "is_mutable_collection"
-    return False
 
 
 def _path(node: ast.expr) -> tuple[str, ...] | None:

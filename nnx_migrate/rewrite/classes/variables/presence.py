@@ -16,6 +16,7 @@ from nnx_migrate.source.walking import each, walk
 
 RULE = "module-api"
 _MAKERS = frozenset({"param", "perturb", "variable", "put_variable", "sow"})
+_BUILT = frozenset({"param", "variable"})  # by the constructor
 _LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 Method = ast.FunctionDef
@@ -43,6 +44,13 @@ def asked_in_init(
         given = ", ".join(ast.unparse(one) for one in (*node.args, *node.keywords))
         return f"nnm.has_variable(self, {given})"
     raise _refused(node, "it asks for a variable that the call may have made before")
+
+
+def is_made_later(cls: ClassInfo, method: Method, node: ast.Call) -> bool:
+    """Whether a method asks for a variable that it makes afterwards, and nothing may have made before."""
+    owners = [*_makers(cls, node)]
+    built = any(self_call(call, receiver_of(one)) in _BUILT for one, call in owners)
+    return built and not any(_is_before(one, call, method, node) for one, call in owners)
 
 
 def _asks_again(one: ast.AST, node: ast.Call) -> bool:
