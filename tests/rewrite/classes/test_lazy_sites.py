@@ -210,3 +210,59 @@ def test_no_size_is_read_by_a_number_that_a_class_of_the_run_decides(
     assert ("LayerNorm_0_in_features" in in_auto(source)) == (
         not is_open and second == "nn.LayerNorm()"
     )
+
+
+HELD = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Odd(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        width = 0
+        while width < 2:
+            width += 1
+        return nn.Dense(width)(x)
+
+
+class Block(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(Odd()(x))
+
+
+class ByValue(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        kind = Block
+        return kind(3, name="block")(x)
+
+
+class Net(nn.Module):
+    depths: tuple = (3, 4)
+
+    @nn.compact
+    def __call__(self, x):
+        skips = []
+        for i, depth in enumerate(self.depths):
+            x = nn.Dense(depth, name=f"in_{i}")(x)
+            skips.append(x)
+        for i, depth in enumerate(self.depths):
+            x = Block(depth, name=f"block_{i}")(jnp.concatenate([x, skips.pop()], -1))
+        return x
+
+
+def main():
+    for model in (ByValue(), Net()):
+        values = model.init(jax.random.key(0), jnp.ones((2, 3)))
+        print(jax.tree.map(jnp.shape, values), model.apply(values, jnp.ones((2, 3))))
+"""
+
+
+def test_a_class_that_others_have_as_a_value_is_lazy_by_its_name_too() -> None:
+    found = printed_alike(HELD)
+    assert (found["m.Block"], found["m.Net"]) == ("explicit", "explicit")
