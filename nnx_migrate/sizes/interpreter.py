@@ -34,6 +34,7 @@ from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.flow import UNLESS_LEFT, Rest
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.loop_names import LoopNames
+from nnx_migrate.sizes.ones import fields_of_one
 from nnx_migrate.sizes.presence import ALWAYS, Side
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
@@ -115,13 +116,8 @@ class Interpreter(ABC):
 
     @cached_property
     def ones(self) -> frozenset[str]:
-        """The texts of fields that are 1 unless a caller says otherwise: as a size, they may be broadcast."""
-        fields = self.root.info.fields
-        return frozenset(
-            f"self.{one.name}"
-            for one in fields
-            if isinstance(one.default, ast.Constant) and repr(one.default.value) == "1"
-        )
+        """The texts of fields that may be 1: as a size, they may be broadcast."""
+        return frozenset(f"self.{one}" for one in fields_of_one(self.project, self.root.info))
 
     def noted(self) -> Self:
         """The same with notes of its own: who reads a finished run adds to them."""
