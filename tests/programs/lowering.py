@@ -20,7 +20,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from nnx_migrate.parity.programs.canonical import canonical
 from nnx_migrate.sharding import construct_named_sharding
-from tests.rewrite.projects import explicit_source as rewrite_source
+from tests.rewrite.projects import rewrite_in_form, texts
 
 BLOCKS = Path(__file__).parent / "blocks"
 _COLLECTIVE = re.compile(
@@ -51,19 +51,17 @@ class Compiled:
 def pair(name: str, edit: Callable[[str], str] = lambda text: text) -> Pair:
     """A block and its rewritten form; ``edit`` changes the latter."""
     source = (BLOCKS / f"{name}.py").read_text("utf-8")
-    result = rewrite_source(source)
-    assert "linen" not in result.code, result.findings
-    text = edit(result.code)
+    files = {f"{name}.py": source}
+    written = texts(rewrite_in_form(files, "auto"), files)[f"{name}.py"]
+    assert "flax.linen" not in written
+    text = edit(written)
     return Pair(_module(f"{name}_linen", source), _module(f"{name}_nnx", text), text)
 
 
 def _module(name: str, text: str) -> types.ModuleType:
     module = types.ModuleType(name)
-    sys.modules[name] = module  # dataclasses look their module up
-    try:
-        exec(compile(text, f"{name}.py", "exec"), module.__dict__)  # noqa: S102
-    finally:
-        del sys.modules[name]
+    sys.modules[name] = module  # dataclasses look their module up, lazy forms when they are made
+    exec(compile(text, f"{name}.py", "exec"), module.__dict__)  # noqa: S102
     return module
 
 
