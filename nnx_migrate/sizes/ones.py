@@ -42,10 +42,13 @@ def _values(
     field = next(one for one in cls.fields if one.name == name)
     if field.default is not None:
         yield None, field.default
-    plain = [one.name for one in cls.fields if not one.keyword_only]
-    for mention in mentions_of(project, cls.name):
-        if mention.call is not None:
-            given = dict(zip(plain, mention.call.args, strict=False))
-            given |= {one.arg: one.value for one in mention.call.keywords if one.arg}
-            if name in given:
-                yield mention.cls, given[name]
+    yield from ((builder, given[name]) for builder, given in _calls(project, cls) if name in given)
+
+
+@lru_cache(maxsize=1 << 12)  # every field asks
+def _calls(
+    project: Project, cls: ClassInfo
+) -> tuple[tuple[ClassInfo | None, dict[str, ast.expr]], ...]:
+    """Constructor calls of a class: who makes them, and what they give."""
+    mentions = mentions_of(project, cls.name)
+    return tuple((one.cls, cls.arguments(one.call)) for one in mentions if one.call is not None)

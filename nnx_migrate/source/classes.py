@@ -133,6 +133,14 @@ class ClassInfo:
         every = (one.module.parents.above(node) for one in self.mro)
         return next(filter(None, every), [])
 
+    def arguments(self, call: ast.Call) -> dict[str, ast.expr]:
+        """What a constructor call gives, by field; empty where some of it is unpacked by position."""
+        if any(isinstance(one, ast.Starred) for one in call.args):
+            return {}
+        positional = [one.name for one in self.fields if not one.keyword_only]
+        given = dict(zip(positional, call.args, strict=False))
+        return given | {one.arg: one.value for one in call.keywords if one.arg is not None}
+
     def find(self, method: str) -> tuple[ClassInfo, ast.FunctionDef] | None:
         """The class in the resolution order that defines ``method``, and its node."""
         for cls in self.mro:

@@ -142,7 +142,7 @@ def apply(
             keys_of(rngs),
             is_init,
             is_again,
-            {*made, *(path for path in before if not _look_up(values, path)[0])},
+            {*made, *(one for one in before if mutable and not _look_up(values, one)[0])},
             module=copy,
             places={id(one): path for path, one in modules_in(copy)} if mutable else {},
             trees=given_trees(copy, values),

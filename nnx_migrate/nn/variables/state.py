@@ -209,7 +209,7 @@ def _take_given(module: nnx.Module, col: str, name: str) -> None:
 def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> bool:
     """``self.sow(...)``: stores only under ``nnx.capture``, as Linen's only where mutable."""
     call = _running.get()
-    if call is not None and in_filter(call.mutable, col) and not is_captured(module, col):
+    if call is not None and may_make(col) and not is_captured(module, col):
         call.sown.add(col)
     if not hasattr(module, CAPTURES):
         return False
@@ -270,7 +270,7 @@ def perturb(module: nnx.Module, name: str, value: Any, collection: str = PERTURB
         return module.perturb(name, value, variable_type(collection))
     held = type(getattr(module, name, None)) is variable_type(collection)
     call = _running.get()
-    if call is not None and not held and in_filter(call.mutable, collection):
+    if not held and may_make(collection):
         put_variable(module, collection, name, jax.tree.map(jnp.zeros_like, value))
         held = True
     if held:

@@ -112,7 +112,7 @@ class Slicer:
                     if self.told is not None:
                         self.told.check(one, item.call)
                 return [step]
-            case Bind(node=node) if id(node) in self.guards:
+            case Bind(node=node) | Branch(node=node) if id(node) in self.guards:
                 return [step] if later else []
             case Bind():
                 return self._bind(step, live)
@@ -198,7 +198,7 @@ class Slicer:
         for name, why in other.items():
             live.setdefault(name, why)
         if not body and not orelse:
-            return [step] if later and id(step.node) in self.guards else []
+            return []
         body = body or self._raised(step, step.body, live)
         orelse = orelse or self._raised(step, step.orelse, live)
         if (

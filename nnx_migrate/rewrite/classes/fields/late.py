@@ -70,22 +70,13 @@ def late_arguments(
         return {}
     given = {
         name: value
-        for name, value in _given(item.call, child).items()
+        for name, value in child.arguments(item.call).items()
         if tainted_name(value, tainted, replaced)
     }
     if not given:
         return {}
     allowed = context.late_fields(child.name)
     return {name: value for name, value in given.items() if name in allowed}
-
-
-def _given(call: ast.Call, child: ClassInfo) -> dict[str, ast.expr]:
-    """Arguments by field; empty when some are unpacked."""
-    if any(isinstance(one, ast.Starred) for one in call.args):
-        return {}
-    positional = [one.name for one in child.fields if not one.keyword_only]
-    given = dict(zip(positional, call.args, strict=False))
-    return given | {one.arg: one.value for one in call.keywords if one.arg is not None}
 
 
 # ---- fields that the call takes, too: ``nn.merge_param("train", self.train, train)``, as Linen's own layers do
