@@ -66,7 +66,7 @@ MODEL = (
     M("positions not scaled", "gqa/rotary.py", "astype(jnp.float32) / scaling_factor", "astype(jnp.float32)", G, GF, "decoder/layers/layers_2/self_attention | decoder/layers/layers_0/self_attention"),
     M("weights of another dtype", "gqa/linears.py", '("embed", "mlp"),\n                    out_axes=HIDDEN,\n                    dtype=cfg.dtype,\n                    weight_dtype=cfg.weight_dtype', '("embed", "mlp"),\n                    out_axes=HIDDEN,\n                    dtype=cfg.dtype,\n                    weight_dtype="bfloat16"', L, LF, "decoder/layers/mlp/wi_0", "B03"),
     M("a head that is never made", "gqa/model.py", "if not self.config.logits_via_embedding:\n", "if self.config.logits_via_embedding:\n", L, LF, "logits_dense", "B12"),
-    M("a variable more", "gqa/layers.py", "self.out_features = self.config.emb_dim\n\n    def __call__(self, inputs", "self.out_features = self.config.emb_dim\n        self.buffer = nnx.Variable(jax.numpy.zeros(3))\n\n    def __call__(self, inputs", L, LF, "decoder/layers/buffer", "B10 B41 B42 B44"),
+    M("a variable more", "gqa/layers.py", "self.out_features = cfg.emb_dim\n\n    def __call__(self, inputs", "self.out_features = cfg.emb_dim\n        self.buffer = nnx.Variable(jax.numpy.zeros(3))\n\n    def __call__(self, inputs", L, LF, "decoder/layers/buffer", "B10 B41 B42 B44"),
     M("another name of a stack", "gqa/model.py", "self.layers = nnm.scan(", "self.scanned_blocks = nnm.scan(", L, LF, "decoder/scanned_blocks", "B02 B27 B28"),
     M("another name of layers in a list", "gqa/model.py", 'setattr(self, f"layers_{index}", saving(cfg, in_features=x_features, rngs=rngs))', 'setattr(self, f"layer_{index}", saving(cfg, in_features=x_features, rngs=rngs)); setattr(self, f"layers_{index}", getattr(self, f"layer_{index}"))', APART, APARTF, "decoder/layer_0", "B02 B11 B28"),
     M("layers in another order", "gqa/model.py", 'x, _ = getattr(self, f"layers_{index}")(x, positions)', 'x, _ = getattr(self, f"layers_{count - 1 - index}")(x, positions)', APART, APARTF, "decoder/layers_0", "B51"),
@@ -101,7 +101,7 @@ KEYS = (
     M("a stack that drops alike in every call", "nnx_migrate/nn/loops/groups.py", "count.set_value(count[...] + 1)", "count.set_value(count[...])", DROP, "", "keys", "B23"),
     M("iterations of a pipeline that drop alike", "gqa/stages.py", "jax.random.fold_in(key, iteration)", "jax.random.fold_in(key, 0 * iteration)", DROP_PIPE, "", "keys", "B23 B39"),
     M("stages that drop alike", "gqa/stages.py", "return jax.random.split(jax.random.fold_in(key, iteration), config.schedule.stages)", "return jax.random.split(jax.random.fold_in(key, iteration), config.schedule.stages)[jax.numpy.zeros(config.schedule.stages, int)]", DROP_PIPE, "", "keys", "B23"),
-    M("a pipeline's key drawn at construction", "gqa/pipeline.py", "self.dropout_rng = nnm.stream(rngs, 'dropout')", "self.dropout_rng = functools.partial(jax.numpy.copy, nnm.stream(rngs, 'dropout')())", DROP_PIPE, DROP_PIPEF, "rng | DecoderLayer", "B06 B23"),
+    M("a pipeline's key drawn at construction", "gqa/pipeline.py", 'self.dropout_rng = nnm.stream(rngs, "dropout")', 'self.dropout_rng = functools.partial(jax.numpy.copy, nnm.stream(rngs, "dropout")())', DROP_PIPE, DROP_PIPEF, "rng | DecoderLayer", "B06 B23"),
 )
 
 DROPOUT = (
