@@ -6,6 +6,7 @@ Read off the text of our own package, so that a rewrite imports neither jax nor 
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from nnx_migrate.source.names import table_of
 from nnx_migrate.source.walking import walk
 
 _LINEN = Path(__file__).parents[2] / "linen"
+_CORE_LIFT = re.compile(
+    r"^\s*(?:from|import)\s+flax\.core(?:\.lift\b|\s+import\b[^#]*?\blift\b)", re.MULTILINE
+)
 
 
 @cache  # every reference of a project asks, twice
@@ -35,6 +39,15 @@ def is_missing(symbol: str) -> bool:
             private = [one for one in parts[position + 1 :] if one.startswith("_")]
             return any(not one.startswith("__") and one not in _members() for one in private)
     return False
+
+
+def names_core_lift(text: str) -> bool:
+    """Whether a file imports ``flax.core.lift``, the lifts of functions of scopes.
+
+    >>> names_core_lift("from flax.core import (\\n    freeze,\\n    lift,\\n)"), names_core_lift("lift = 3")
+    (True, False)
+    """
+    return "lift" in text and _CORE_LIFT.search(text) is not None
 
 
 def _file(module: tuple[str, ...]) -> Path | None:

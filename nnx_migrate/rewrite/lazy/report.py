@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from nnx_migrate import ledger
 from nnx_migrate.ledger.words import names_linen
@@ -19,7 +20,7 @@ from nnx_migrate.model import (
     Tally,
 )
 from nnx_migrate.rewrite.lazy.leftovers import left
-from nnx_migrate.rewrite.lazy.names import is_missing
+from nnx_migrate.rewrite.lazy.names import is_missing, names_core_lift
 from nnx_migrate.rewrite.lazy.run import LazyTexts
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.relevant import relevant
@@ -51,11 +52,14 @@ def report(
     references = settled(before.references, after.references)
     stale = _stale(before, after) if is_mixed else []
     calls = settled(_sites(before), [*(one for one in _sites(after) if one.certain), *stale])
+    without = partial(
+        _without_successor, lifts_scopes=any(names_core_lift(s.text) for s in sources)
+    )
     return RewriteResult(
         files=_files(paths, made, texts),
         classes=_classes(before, after, made),
-        findings=(*_findings(request, references, made, texts), *_broken(calls, stale)),
-        references=_tally(references, made, is_missing),
+        findings=(*_findings(request, references, made, texts, without), *_broken(calls, stale)),
+        references=_tally(references, made, without),
         call_sites=_tally(calls, made),
     )
 
@@ -99,9 +103,23 @@ def _broken(calls: Settled, stale: Iterable[ledger.Place]) -> Iterable[Finding]:
             )
 
 
-def _missing(symbol: str) -> str:
-    ours = symbol.replace("flax.linen", "nnx_migrate.linen", 1)
-    return f"{ours} does not exist: {symbol} is no public name of flax; write it another way"
+def _without_successor(symbol: str, *, lifts_scopes: bool) -> str | None:
+    """Why a symbol of ``flax.linen`` has none in ``nnx_migrate.linen``; None if it has.
+
+    Args:
+      lifts_scopes: whether the project names ``flax.core.lift``, whose functions take no scopes but
+        Linen's own.
+    """
+    if is_missing(symbol):
+        ours = symbol.replace("flax.linen", "nnx_migrate.linen", 1)
+        return f"{ours} does not exist: {symbol} is no public name of flax; write it another way"
+    if lifts_scopes and symbol.rpartition(".")[2] in _LIFTS_OF_SCOPES:
+        return f"{symbol} of a function of flax.core.lift works on Linen's scopes only; {_LIFT}"
+    return None
+
+
+_LIFTS_OF_SCOPES = frozenset({"lift_transform", "lift_transform_cached", "lift_direct_transform"})
+_LIFT = "lift the class with nn.vmap, nn.scan, nn.remat or nn.map_variables"
 
 
 _WAY = "change the call, or run with --form lazy"
@@ -121,14 +139,14 @@ def settled(before: Iterable[ledger.Place], after: Iterable[ledger.Place]) -> Se
 
 
 def _tally(
-    places: Settled, made: LazyTexts, is_broken: Callable[[str], bool] = lambda symbol: False
+    places: Settled, made: LazyTexts, without: Callable[[str], str | None] = lambda symbol: None
 ) -> Tally:
     """What is left is kept where the user keeps something, refused where a file failed.
 
     Args:
-      is_broken: whether a symbol names nothing once it is rewritten; that is refused, too.
+      without: why a symbol names nothing that works once it is rewritten; that is refused, too.
     """
-    broken = sum(1 for place, is_gone in places if is_gone and is_broken(place.symbol))
+    broken = sum(1 for place, is_gone in places if is_gone and without(place.symbol))
     gone = sum(1 for _, is_gone in places if is_gone) - broken
     refused = broken + sum(
         1 for place, is_gone in places if not is_gone and _is_refused(place, made)
@@ -185,13 +203,17 @@ def _qualified(symbol: str, inner: str) -> str:
 
 
 def _findings(
-    request: RewriteRequest, references: Settled, made: LazyTexts, texts: Mapping[str, str]
+    request: RewriteRequest,
+    references: Settled,
+    made: LazyTexts,
+    texts: Mapping[str, str],
+    without: Callable[[str], str | None],
 ) -> Iterable[Finding]:
     said = set()
     for place, is_gone in references:
-        if is_gone and is_missing(place.symbol):
+        if is_gone and (reason := without(place.symbol)):
             at = (place.line, place.column)
-            yield Finding("reference", place.path, *at, Outcome.REFUSED, _missing(place.symbol))
+            yield Finding("reference", place.path, *at, Outcome.REFUSED, reason)
         elif not is_gone and place.path not in made.failures and _is_refused(place, made):
             message = f"{place.symbol} stays Linen: how it is reached from here is not understood"
             said.add((place.path, place.line))

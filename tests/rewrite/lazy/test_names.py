@@ -44,3 +44,31 @@ def test_a_missing_name_is_refused_with_its_place(form: str) -> None:
     assert (finding.line, finding.rule) == (4, "reference")
     assert "flax.linen.Foo" in finding.message
     assert (result.references.total, result.references.refused) == (2, 1)
+
+
+LIFT = "def mapped(target):\n    return transforms.lift_transform({}, target, {{'params': 0}})\n"
+TRANSFORMS = "from flax.linen import transforms\n"
+
+
+@pytest.mark.parametrize("form", ["lazy", "auto"])
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "from flax.core import lift\n",
+        "import flax.core.lift as lift\n",
+        "from flax.core.lift import vmap\n",
+        "from flax.core import (\n    freeze,\n    lift,\n)\n",
+    ],
+)
+def test_a_lift_of_functions_of_scopes_is_refused(form: str, imports: str) -> None:
+    files = {"m.py": TRANSFORMS + imports + LIFT.format("lift.vmap"), "n.py": "import flax\n"}
+    (finding,) = rewrite_in_form(files, form).findings
+    assert (finding.path, finding.outcome) == ("m.py", "refused")
+    assert "flax.core.lift" in finding.message
+
+
+@pytest.mark.parametrize("form", ["lazy", "auto"])
+@pytest.mark.parametrize("imports", ["", "from flax.core import freeze\n", "from my import lift\n"])
+def test_a_lift_of_ones_own_transform_is_rewritten(form: str, imports: str) -> None:
+    files = {"m.py": TRANSFORMS + imports + LIFT.format("own")}
+    assert rewrite_in_form(files, form).findings == ()
