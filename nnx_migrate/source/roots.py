@@ -14,8 +14,9 @@ from pathlib import Path, PurePosixPath
 from nnx_migrate.source.files import SourceText
 from nnx_migrate.source.project import module_name
 
-_BEFORE = re.compile(r"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?")  # the word "import", on its line
-_BEHIND = re.compile(r"[ \t]*(\([^)]*\)|[^\n#]*)")
+# In front of the word "import", on its line; Python takes spaces between dots and names.
+_BEFORE = re.compile(r"[ \t]*(?:from(?=[ \t.])([\w. \t]+)(?<=[ \t.]))?")
+_BEHIND = re.compile(r"(?!\w)[ \t]*(\([^)]*\)|[^\n#]*)")
 _WORD = re.compile(r"[A-Za-z_]\w*(?:[ \t]+as[ \t]+\w+)?")
 
 
@@ -28,9 +29,9 @@ def imports(text: str) -> Iterator[tuple[str, str]]:
     while at >= 0:
         end = at + len("import")
         before = _BEFORE.fullmatch(text, text.rfind("\n", 0, at) + 1, at)
-        if before is not None:
-            behind = _BEHIND.match(text, end)
-            yield before[1] or "", behind[1] if behind is not None else ""
+        behind = _BEHIND.match(text, end)
+        if before is not None and behind is not None:
+            yield "".join((before[1] or "").split()), behind[1]
         at = text.find("import", end)
 
 
