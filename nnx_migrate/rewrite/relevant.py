@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nnx_migrate.source.files import SourceText
@@ -28,7 +28,9 @@ _GIVING = sorted({one.partition(".")[0] for one in GIVERS} - sys.stdlib_module_n
 _GIVES = tuple(re.compile(rf"{word}[ \t]+(?:{'|'.join(_GIVING)})\b") for word in ("from", "import"))
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
 _FUNCTION = re.compile(r"\ndef (\w+)")
-_WORD = re.compile(r"[\w.]+")
+_WORD = re.compile(r"[\w.]+|\*")
+_OWN = re.compile(r"^(?:(?:async )?(?:def|class) (\w+)|(\w+)[ \t]*(?::[^=\n]+)?=)", re.MULTILINE)
+_LINEN = ("flax.linen.", "nnx_migrate.linen.")
 
 
 def is_read_whole(sources: list[SourceText]) -> bool:
@@ -37,10 +39,12 @@ def is_read_whole(sources: list[SourceText]) -> bool:
 
 
 def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
-    """Files that name Flax, those that import such a file or a class of one, and its decorators.
+    """Files that name Flax, those that import what such files give, and decorators of their classes.
 
-    A file that imports modules by their names may take any class from them. A decorator is looked
-    for where a function of its name is defined or handed on by a package.
+    What a file gives is followed from import to import: a name of Flax (``from .common import nn``), a
+    class or what is written in a file that imports one (a factory). A file that imports modules by their
+    names may take any class from them. A decorator is looked for where a function of its name is
+    defined or handed on by a package.
     """
     if is_read_whole(sources):
         return sources
@@ -48,29 +52,111 @@ def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     rest: list[SourceText] = []
     for source in sources:
         (chosen if _is_chosen(source.text) else rest).append(source)
-    wanted = _wanted([source for source in chosen if _FLAX_IMPORT.search(source.text)])
-    return [*chosen, *(source for source in rest if _is_needed(source, wanted))]
+    wanted = _Wanted()
+    for source in chosen:
+        if _FLAX_IMPORT.search(source.text):
+            wanted.take(source)
+    files = [(one, tuple(imports(one.text))) for one in rest]
+    while found := [one for one in files if wanted.is_imported(*one)]:
+        chosen += [source for source, _ in found]
+        ids = {id(source) for source, _ in found}
+        files = [one for one in files if id(one[0]) not in ids]
+        for source, statements in found:
+            wanted.take_importer(source, statements)
+    return [*chosen, *(source for source, said in files if wanted.decorates(source, said))]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Wanted:
-    """Modules that may define Linen classes, as files and as imports may call them, and names."""
+    """What files give that may be, or build, a Linen class."""
 
-    files: frozenset[str]  # without ``.py`` or ``/__init__.py``, with slashes
-    modules: frozenset[str]  # every end of their dotted names
-    classes: frozenset[str]
-    decorators: frozenset[str]
+    # By file, without ``.py`` or ``/__init__.py``, with slashes; None is whatever it has.
+    names: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    files: dict[str, list[str]] = field(default_factory=dict)  # by every end of their dotted names
+    classes: set[str] = field(default_factory=set)
+    decorators: set[str] = field(default_factory=set)
+
+    def take(self, source: SourceText) -> None:
+        """Take a file that imports Flax."""
+        classes = _MODULE_CLASS.findall(source.text)
+        self.classes.update(classes)
+        self.decorators.update(_DECORATOR.findall(source.text))
+        names = _names_of_flax(source.text)
+        if classes or names:
+            self._add(source, None if classes or "*" in names else frozenset(names))
+
+    def take_importer(self, source: SourceText, statements: Iterable[tuple[str, str]]) -> None:
+        """Take a file that imports from others of these: what it takes, and what is written in it."""
+        taken = [
+            names for one, said in statements if self._is_taken(source, one, names := _bound(said))
+        ]
+        own = {one or other for one, other in _OWN.findall(source.text)}
+        self._add(source, frozenset(own.union(*taken)))
+
+    def is_imported(self, source: SourceText, statements: Iterable[tuple[str, str]]) -> bool:
+        """Whether a file imports any of these."""
+        return any(self._is_taken(source, one, _bound(names)) for one, names in statements)
+
+    def decorates(self, source: SourceText, statements: Iterable[tuple[str, str]]) -> bool:
+        """Whether a file defines a decorator of these, or hands one on."""
+        words = {word for _, names in statements for word in _bound(names)}
+        if source.path.name == "__init__.py" and not words.isdisjoint(self.decorators):
+            return True
+        return not self.decorators.isdisjoint(_FUNCTION.findall(f"\n{source.text}"))
+
+    def _add(self, source: SourceText, names: frozenset[str] | None) -> None:
+        file = _module(source.path)
+        self.names[file] = names
+        for end in _ends(file):
+            self.files.setdefault(end, []).append(file)
+
+    def _is_taken(self, source: SourceText, module: str, names: list[str]) -> bool:
+        """Whether an import statement may take something of these."""
+        if module.startswith("."):
+            plain = module.lstrip(".")
+            folder = source.path.as_posix().rsplit("/", len(module) - len(plain))[0]
+            file = f"{folder}/{plain.replace('.', '/')}" if plain else folder
+            found = self._gives(file, names) or any(f"{file}/{one}" in self.names for one in names)
+        elif module:
+            files = self.files.get(module, ())
+            found = any(self._gives(file, names) for file in files)
+            found = found or any(f"{module}.{one}" in self.files for one in names)
+        else:
+            found = any(one in self.files for one in names)
+        if module.partition(".")[0] in sys.stdlib_module_names:
+            return found
+        return found or not self.classes.isdisjoint(names)
+
+    def _gives(self, file: str, names: list[str]) -> bool:
+        if file not in self.names:
+            return False
+        given = self.names[file]
+        return given is None or "*" in names or not given.isdisjoint(names)
 
 
-def _wanted(sources: list[SourceText]) -> _Wanted:
-    classes = {source.path: _MODULE_CLASS.findall(source.text) for source in sources}
-    files = frozenset(_module(path) for path, names in classes.items() if names)
-    return _Wanted(
-        files,
-        frozenset(end for file in files for end in _ends(file)),
-        frozenset(name for names in classes.values() for name in names),
-        frozenset(name for source in sources for name in _DECORATOR.findall(source.text)),
-    )
+def _bound(names: str) -> list[str]:
+    """Words of what an import statement imports.
+
+    >>> _bound("(a as b, c.d)"), _bound("*")
+    (['a', 'as', 'b', 'c.d'], ['*'])
+    """
+    return _WORD.findall(names)
+
+
+def _names_of_flax(text: str) -> set[str]:
+    """Names that imports of a file bind to ``flax`` or ``flax.linen``, or to what is in it.
+
+    >>> sorted(_names_of_flax("import flax.linen\\nfrom flax import struct, linen as nn"))
+    ['flax', 'nn']
+    """
+    found: set[str] = set()
+    for module, names in imports(text):
+        for one in names.strip("() ").split(","):
+            words = one.split()
+            path = f"{module}.{words[0]}" if module and words else "".join(words[:1])
+            if path in ("flax", "nnx_migrate") or f"{path}.".startswith(_LINEN):
+                found.add(words[-1].partition(".")[0])
+    return found
 
 
 def _module(path: Path) -> str:
@@ -89,31 +175,3 @@ def _is_chosen(text: str) -> bool:
     # Letters are found many times faster than words.
     loads = any(one in text for one in _LOADERS) and bool(_LOADS.search(text))
     return names_flax or loads or "entry_points" in text or any(one.search(text) for one in _GIVES)
-
-
-def _is_needed(source: SourceText, wanted: _Wanted) -> bool:
-    words: set[str] = set()
-    for module, listed in imports(source.text):
-        names = _WORD.findall(listed)
-        words.update(names)
-        if _is_wanted(source, module, names, wanted):
-            return True
-    if source.path.name == "__init__.py" and not words.isdisjoint(wanted.decorators):
-        return True
-    return not wanted.decorators.isdisjoint(_FUNCTION.findall(f"\n{source.text}"))
-
-
-def _is_wanted(source: SourceText, module: str, names: list[str], wanted: _Wanted) -> bool:
-    """Whether an import statement may take something from a wanted module."""
-    if module.startswith("."):
-        plain = module.lstrip(".")
-        folder = source.path.as_posix().rsplit("/", len(module) - len(plain))[0]
-        file = f"{folder}/{plain.replace('.', '/')}" if plain else folder
-        found = file in wanted.files or any(f"{file}/{name}" in wanted.files for name in names)
-    elif module:
-        found = module in wanted.modules or any(f"{module}.{n}" in wanted.modules for n in names)
-    else:
-        found = not wanted.modules.isdisjoint(names)
-    if module.partition(".")[0] in sys.stdlib_module_names:
-        return found
-    return found or not wanted.classes.isdisjoint(names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nnx_migrate.model import Tally
 from nnx_migrate.rewrite import relevant
 from tests.rewrite.projects import LINEN, dense, outcomes, rewrite
 from tests.rewrite.test_forms import auto, said
@@ -75,3 +76,38 @@ def test_what_a_file_imports_may_be_said_by_one_that_is_not_read(other: str) -> 
     )
     model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
     assert said(auto({"load.py": load, "m.py": model, "other.py": other})) == {"m.A": "lazy"}
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ({"common.py": LINEN, "m.py": "from common import nn\n\n\n" + dense("A")}, "m.A"),
+        ({"common.py": LINEN, "m.py": "from common import *\n\n\n" + dense("A")}, "m.A"),
+        (
+            {"common.py": "import flax\n", "m.py": "import common\n\nnn = common.flax.linen\n" + dense("A")},
+            "m.A",
+        ),
+        (
+            {
+                "pkg/__init__.py": "",
+                "pkg/common.py": "from flax import linen as nn\n",
+                "pkg/again.py": "from .common import nn as layers\n",
+                "pkg/m.py": "from . again import layers as nn\n\n\n" + dense("A"),
+            },
+            "pkg.m.A",
+        ),
+    ],
+    ids=["a name", "a star", "a module", "a name handed on"],
+)  # fmt: skip
+def test_a_file_that_takes_linen_from_another_is_read(files: dict[str, str], name: str) -> None:
+    assert outcomes(rewrite(files)) == {name: "rewritten"}
+
+
+def test_callers_behind_a_factory_of_another_file_count() -> None:
+    files = {
+        "m.py": LINEN + dense("A"),
+        "factory.py": "from m import A\n\n\ndef make():\n    return A()\n",
+        "train.py": "from factory import make\n\nmodel = make()\nvariables = model.init(key, x)\n",
+        "other.py": "from math import sqrt\n\nmodel = sqrt(2)\nvariables = model.init(key, x)\n",
+    }
+    assert auto(files).call_sites == Tally(2, rewritten=2)
