@@ -214,9 +214,12 @@ def _leaves(body: Iterable[ast.AST], kinds: type[ast.stmt] | tuple[type[ast.stmt
     return any(isinstance(one, kinds) or _leaves(_parts(one), kinds) for one in body)
 
 
+_WITH_STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+
+
 def _parts(node: ast.AST) -> Iterable[ast.AST]:
     if isinstance(node, ast.For | ast.AsyncFor | ast.While):
         return node.orelse
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return ()
-    return ast.iter_child_nodes(node)
+    return [one for one in children(node) if isinstance(one, _WITH_STATEMENTS)]

@@ -29,7 +29,7 @@ class Field:
         """The annotation as written."""
         return self.node.annotation
 
-    @property
+    @cached_property
     def default(self) -> ast.expr | None:
         """The default, if any, with the values of what it reads from its class body."""
         value = self.node.value

@@ -61,13 +61,19 @@ def _is_bound(module: Module, node: ast.expr) -> bool:
         node = node.value
     if not isinstance(node, ast.Name):
         return True
-    return any(
-        (isinstance(one, ast.arg) and one.arg == node.id)
-        or (isinstance(one, ast.Name) and one.id == node.id and not isinstance(one.ctx, ast.Load))
-        for function in module.parents.above(node)
-        if isinstance(function, FUNCTIONS)
-        for one in walk(function)
+    functions = (one for one in module.parents.above(node) if isinstance(one, FUNCTIONS))
+    return any(node.id in _bound_inside(one) for one in functions)
+
+
+@lru_cache(maxsize=1 << 14)
+def _bound_inside(function: ast.AST) -> frozenset[str]:
+    """Parameters and targets of a function, and of those in it."""
+    nodes = walk(function)
+    parameters = (one.arg for one in nodes if isinstance(one, ast.arg))
+    targets = (
+        one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
     )
+    return frozenset((*parameters, *targets))
 
 
 def is_other_class(project: Project, scope: Scope, annotation: ast.expr) -> bool:
