@@ -191,9 +191,8 @@ class _Reading:
                     self.local[name] = Kind.STRUCTURE
 
     def _holds(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name) and self.local.get(node.id, Kind.PLAIN) is not Kind.PLAIN:
-            return True
-        return self._builds(node) or self._is_held(node)
+        """Whether a value is, or has in it, what is no plain value: ``(a, b)`` of two layers."""
+        return self._builds(node) or self._is_held(node) or self._is_module(node)
 
     def _builds(self, node: ast.expr) -> bool:
         """Whether something is built in it, or by a local function that it calls."""
@@ -225,6 +224,13 @@ class _Reading:
         names = {name for one in over for name in target_names(one.target)}
         inside = replace(self, second=self.second | names)
         return any(map(inside._is_held, held_parts(node)))
+
+    def _gathers(self, value: ast.expr) -> bool:
+        """Whether it holds submodules of locals: ``list(zip(a, b))``, ``layers[::-1]``, not ``layers[0]``."""
+        if isinstance(value, ast.Subscript) and not isinstance(value.slice, ast.Slice):
+            return False
+        names = {name for name, kind in self.local.items() if kind in MODULES}
+        return replace(self, second=self.second | names)._is_held(value)
 
     def _kind(self, value: ast.expr, *, computed: bool = False) -> tuple[Kind, str | None]:
         """Kind of a value, and its literal name; ``computed`` allows names that are not literal."""
@@ -258,7 +264,7 @@ class _Reading:
                 return Kind.SUBMODULE, None
         if isinstance(value, COMPREHENSIONS) and self._builds(value):
             return Kind.STRUCTURE, None
-        if self._is_held(value):
+        if self._is_held(value) or self._gathers(value):
             return Kind.STRUCTURE, None
         return (Kind.SUBMODULE if contains(value, self.items) else Kind.PLAIN), None
 
