@@ -32,7 +32,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     flows_of,
     is_special,
 )
-from nnx_migrate.rewrite.loops.modules import definition_of, state_fields
+from nnx_migrate.rewrite.loops.modules import definition_of, is_state, state_fields
 from nnx_migrate.rewrite.loops.passing import fits, pass_to
 from nnx_migrate.rewrite.loops.plan import (
     Built,
@@ -90,6 +90,9 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
     fields = state_fields(frame, symbol)
     if fields is not None:
         return _created(frame, node, fields)
+    if is_state(frame, symbol):
+        _note_create(frame, node)
+        return _refused(frame, node, "the class of the state adds more than annotated fields")
     if symbol.startswith("optax."):
         return _transformation(frame, node, symbol)
     return read_unknown(frame, node, symbol)
@@ -191,7 +194,7 @@ def _collections(node: ast.expr | None) -> frozenset[str] | None:
 
 def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
     given = {one.arg: one.value for one in node.keywords}
-    frame.program.creates.setdefault(frame.key, []).append((frame.scope.module.path, node))
+    _note_create(frame, node)
     if node.args or set(given) != {"apply_fn", "params", "tx", *fields}:
         return _refused(frame, node, "TrainState.create has other arguments than are known")
     kinds = {name: frame.value(frame, one) for name, one in given.items()}
@@ -229,6 +232,10 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
     if is_whole:
         frame.program.whole[frame.key] = (frame.scope.module.path, given["params"])
     return State(replace(made, whole=is_whole))
+
+
+def _note_create(frame: Frame, node: ast.Call) -> None:
+    frame.program.creates.setdefault(frame.key, []).append((frame.scope.module.path, node))
 
 
 def _refused(frame: Frame, node: ast.expr, reason: str) -> Kind:

@@ -88,7 +88,7 @@ def called(frame: Frame, recipe: Recipe, node: ast.Call) -> Recipe:
 def state_fields(frame: Frame, symbol: str) -> frozenset[str] | None:
     """The fields that a class adds to flax's ``TrainState``, by the symbol of its ``create``.
 
-    None: it is no such class, or one that adds more than annotated fields.
+    None: it is no such class, or one that adds more (`is_state`).
     """
     owner, _, method = symbol.rpartition(".")
     if method != "create":
@@ -96,6 +96,13 @@ def state_fields(frame: Frame, symbol: str) -> frozenset[str] | None:
     if owner == STATE:
         return frozenset()
     return fields_of(frame, owner)
+
+
+def is_state(frame: Frame, symbol: str) -> bool:
+    """Whether a symbol is the ``create`` of a class of the project below flax's ``TrainState``."""
+    owner, _, method = symbol.rpartition(".")
+    cls = frame.program.project.classes.get(owner)
+    return method == "create" and cls is not None and any(STATE in one.bases for one in cls.mro)
 
 
 def fields_of(frame: Frame, symbol: str) -> frozenset[str] | None:
@@ -106,7 +113,7 @@ def fields_of(frame: Frame, symbol: str) -> frozenset[str] | None:
     fields: set[str] = set()
     for statement in cls.node.body:
         match statement:
-            case ast.AnnAssign(target=ast.Name(id=name), value=None):
+            case ast.AnnAssign(target=ast.Name(id=name), value=None | ast.Constant()):
                 fields.add(name)
             case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
                 continue

@@ -341,6 +341,9 @@ PROGRAMS = {
     "a module that is handed on, its apply too": GIVEN,
     "statistics that a function returns beside the parameters": TOGETHER,
     "further fields of the state": FIELD,
+    "fields of the state with defaults": FIELD.replace("scale: float", "scale: float = 1.0").replace(
+        "batch_stats: dict\n    key: jax.Array", "batch_stats: object = None\n    key: object = None"
+    ),
     "further fields that are replaced": METRICS,
     "steps that a function makes": MAKER,
     "losses in lambdas, clipped gradients, an average of the parameters": AVERAGE,

@@ -181,8 +181,8 @@ STATISTICS = {
         "def losses_of(losses, loss, state, x):\n    if True:\n"),
         "beside others",
     ),
-    "a further field with a default": ("    batch_stats: dict\n", "    batch_stats: dict\n    scale: float = 1.0\n", ""),
-    "a method of the state": ("    batch_stats: dict\n", "    batch_stats: dict\n\n    def both(self):\n        return self.params\n", ""),
+    "a further field with a default": ("    batch_stats: dict\n", "    batch_stats: dict\n    scale: float = 1.0\n", "other arguments"),
+    "a method of the state": ("    batch_stats: dict\n", "    batch_stats: dict\n\n    def both(self):\n        return self.params\n", "adds more than annotated fields"),
     "a class with a cache": (
         "class State(TrainState)",
         ("class Cached(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
@@ -217,10 +217,7 @@ def test_a_loop_with_running_statistics_stays_functional(old: str, new: str, rea
         text = text.replace(
             "        batch_stats=variables", "        scale=1.0,\n        batch_stats=variables"
         )
-    if "State.create" in text and about_loops(rewritten({"m.py": HEAD + text})):
-        assert reason in kept(text)
-    else:
-        assert "m.py" in {one.path for one in rewritten({"m.py": HEAD + text}).files}
+    assert reason in kept(text)
 
 
 def test_variables_as_parameters_keep_the_functional_loop_where_statistics_may_be_among_them() -> (
