@@ -24,7 +24,8 @@ from benchmarks.flax_suite.comparing import compare
 from benchmarks.flax_suite.running import Outcome, Outcomes
 
 FILE = Path(__file__).with_name("suites.toml")
-TEST_TOOLS = "pytest==9.2.0", "iniconfig==2.3.1", "pluggy==1.7.0"
+# What the packages' tests import beside the packages: brax's and aqt's read ml_collections.
+TEST_TOOLS = "pytest==9.2.0", "iniconfig==2.3.1", "pluggy==1.7.0", "ml-collections==1.1.0"
 
 
 def main(arguments: list[str] | None = None) -> int:
