@@ -6,11 +6,12 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from nnx_migrate.source.files import SourceText
 from nnx_migrate.source.named_imports import GIVERS
-from nnx_migrate.source.roots import imports
+from nnx_migrate.source.roots import bindings, imports
 
 _ALL = 500  # projects up to this many files are read whole
 
@@ -28,7 +29,6 @@ _GIVING = sorted({one.partition(".")[0] for one in GIVERS} - sys.stdlib_module_n
 _GIVES = tuple(re.compile(rf"{word}[ \t]+(?:{'|'.join(_GIVING)})\b") for word in ("from", "import"))
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
 _FUNCTION = re.compile(r"\ndef (\w+)")
-_WORD = re.compile(r"[\w.]+|\*")
 _OWN = re.compile(r"^(?:(?:async )?(?:def|class) (\w+)|(\w+)[ \t]*(?::[^=\n]+)?=)", re.MULTILINE)
 _LINEN = ("flax.linen.", "nnx_migrate.linen.")
 
@@ -56,7 +56,7 @@ def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     for source in chosen:
         if _FLAX_IMPORT.search(source.text):
             wanted.take(source)
-    files = [(one, tuple(imports(one.text))) for one in rest]
+    files = [(one, _statements(one.text)) for one in rest]
     while found := [one for one in files if wanted.is_imported(*one)]:
         chosen += [source for source, _ in found]
         ids = {id(source) for source, _ in found}
@@ -85,22 +85,20 @@ class _Wanted:
         if classes or names:
             self._add(source, None if classes or "*" in names else frozenset(names))
 
-    def take_importer(self, source: SourceText, statements: Iterable[tuple[str, str]]) -> None:
+    def take_importer(self, source: SourceText, statements: Iterable[_Import]) -> None:
         """Take a file that imports from others of these: what it takes, and what is written in it."""
-        taken = [
-            names for one, said in statements if self._is_taken(source, one, names := _bound(said))
-        ]
+        taken = [one.bound for one in statements if self._is_taken(source, one)]
         own = {one or other for one, other in _OWN.findall(source.text)}
         self._add(source, frozenset(own.union(*taken)))
 
-    def is_imported(self, source: SourceText, statements: Iterable[tuple[str, str]]) -> bool:
+    def is_imported(self, source: SourceText, statements: Iterable[_Import]) -> bool:
         """Whether a file imports any of these."""
-        return any(self._is_taken(source, one, _bound(names)) for one, names in statements)
+        return any(self._is_taken(source, one) for one in statements)
 
-    def decorates(self, source: SourceText, statements: Iterable[tuple[str, str]]) -> bool:
+    def decorates(self, source: SourceText, statements: Iterable[_Import]) -> bool:
         """Whether a file defines a decorator of these, or hands one on."""
-        words = {word for _, names in statements for word in _bound(names)}
-        if source.path.name == "__init__.py" and not words.isdisjoint(self.decorators):
+        handed = statements if source.path.name == "__init__.py" else ()
+        if any(not self.decorators.isdisjoint(one.names | one.bound) for one in handed):
             return True
         return not self.decorators.isdisjoint(_FUNCTION.findall(f"\n{source.text}"))
 
@@ -110,37 +108,50 @@ class _Wanted:
         for end in _ends(file):
             self.files.setdefault(end, []).append(file)
 
-    def _is_taken(self, source: SourceText, module: str, names: list[str]) -> bool:
+    def _is_taken(self, source: SourceText, one: _Import) -> bool:
         """Whether an import statement may take something of these."""
+        module, names = one.module, one.names
         if module.startswith("."):
             plain = module.lstrip(".")
             folder = source.path.as_posix().rsplit("/", len(module) - len(plain))[0]
             file = f"{folder}/{plain.replace('.', '/')}" if plain else folder
-            found = self._gives(file, names) or any(f"{file}/{one}" in self.names for one in names)
-        elif module:
-            files = self.files.get(module, ())
-            found = any(self._gives(file, names) for file in files)
-            found = found or any(f"{module}.{one}" in self.files for one in names)
+            found = self._gives(file, names) or any(
+                f"{file}/{name}" in self.names for name in names
+            )
         else:
-            found = any(one in self.files for one in names)
+            found = any(self._gives(file, names) for file in self.files.get(module, ()))
+            found = found or any(path in self.files for path in one.paths)
         if module.partition(".")[0] in sys.stdlib_module_names:
             return found
         return found or not self.classes.isdisjoint(names)
 
-    def _gives(self, file: str, names: list[str]) -> bool:
+    def _gives(self, file: str, names: frozenset[str]) -> bool:
         if file not in self.names:
             return False
-        given = self.names[file]
-        return given is None or "*" in names or not given.isdisjoint(names)
+        known = self.names[file]
+        return known is None or "*" in names or not known.isdisjoint(names)
 
 
-def _bound(names: str) -> list[str]:
-    """Words of what an import statement imports.
+@dataclass(frozen=True)
+class _Import:
+    """An import statement: the module of ``from``, or nothing, what it binds, and what that is."""
 
-    >>> _bound("(a as b, c.d)"), _bound("*")
-    (['a', 'as', 'b', 'c.d'], ['*'])
-    """
-    return _WORD.findall(names)
+    module: str
+    bound: frozenset[str]  # names in the file
+    paths: frozenset[str]  # whole: ``pkg.common.nn``
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What it names in its module."""
+        return frozenset(path.rpartition(".")[2] for path in self.paths)
+
+
+def _statements(text: str) -> tuple[_Import, ...]:
+    found = ((module, list(bindings(module, names))) for module, names in imports(text))
+    return tuple(
+        _Import(module, frozenset(name for name, _ in pairs), frozenset(path for _, path in pairs))
+        for module, pairs in found
+    )
 
 
 def _names_of_flax(text: str) -> set[str]:
@@ -149,14 +160,12 @@ def _names_of_flax(text: str) -> set[str]:
     >>> sorted(_names_of_flax("import flax.linen\\nfrom flax import struct, linen as nn"))
     ['flax', 'nn']
     """
-    found: set[str] = set()
-    for module, names in imports(text):
-        for one in names.strip("() ").split(","):
-            words = one.split()
-            path = f"{module}.{words[0]}" if module and words else "".join(words[:1])
-            if path in ("flax", "nnx_migrate") or f"{path}.".startswith(_LINEN):
-                found.add(words[-1].partition(".")[0])
-    return found
+    return {
+        name
+        for one in imports(text)
+        for name, path in bindings(*one)
+        if path in ("flax", "nnx_migrate") or f"{path}.".startswith(_LINEN)
+    }
 
 
 def _module(path: Path) -> str:

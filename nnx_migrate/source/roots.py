@@ -17,7 +17,7 @@ from nnx_migrate.source.project import module_name
 # In front of the word "import", on its line; Python takes spaces between dots and names.
 _BEFORE = re.compile(r"[ \t]*(?:from(?=[ \t.])([\w. \t]+)(?<=[ \t.]))?")
 _BEHIND = re.compile(r"(?!\w)[ \t]*(\([^)]*\)|[^\n#]*)")
-_WORD = re.compile(r"[A-Za-z_]\w*(?:[ \t]+as[ \t]+\w+)?")
+_NAME = re.compile(r"([A-Za-z_][\w.]*|\*)(?:[ \t]+as[ \t]+(\w+))?")
 
 
 def imports(text: str) -> Iterator[tuple[str, str]]:
@@ -33,6 +33,16 @@ def imports(text: str) -> Iterator[tuple[str, str]]:
         if before is not None and behind is not None:
             yield "".join((before[1] or "").split()), behind[1]
         at = text.find("import", end)
+
+
+def bindings(module: str, names: str) -> Iterator[tuple[str, str]]:
+    """The names that a statement of `imports` binds in the file, each with the path of what it is.
+
+    >>> [*bindings("flax", "struct, linen as nn"), *bindings("", "flax.linen")]
+    [('struct', 'flax.struct'), ('nn', 'flax.linen'), ('flax', 'flax.linen')]
+    """
+    for name, alias in _NAME.findall(names):
+        yield alias or name.partition(".")[0], f"{module}.{name}" if module else name
 
 
 def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[str, bool]]:
@@ -110,9 +120,7 @@ def _imported(files: Iterable[Iterable[tuple[str, str]]]) -> frozenset[str]:
     found: set[str] = set()
     for statements in files:
         for module, names in statements:
-            if not module:
-                found |= {name.split()[0] for name in names.split(",") if name.strip()}
-            elif module[0] != ".":
+            if module[:1] != ".":
                 found.add(module)
-                found |= {f"{module}.{name.split()[0]}" for name in _WORD.findall(names)}
+                found |= {path for _, path in bindings(module, names)}
     return frozenset(found)

@@ -90,6 +90,15 @@ def test_what_a_file_imports_may_be_said_by_one_that_is_not_read(other: str) -> 
         (
             {
                 "pkg/__init__.py": "",
+                "pkg/common.py": LINEN,
+                "pkg/other.py": "",
+                "m.py": "import pkg.common, pkg.other\n\nnn = pkg.common.nn\n" + dense("A"),
+            },
+            "m.A",
+        ),
+        (
+            {
+                "pkg/__init__.py": "",
                 "pkg/common.py": "from flax import linen as nn\n",
                 "pkg/again.py": "from .common import nn as layers\n",
                 "pkg/m.py": "from . again import layers as nn\n\n\n" + dense("A"),
@@ -97,7 +106,7 @@ def test_what_a_file_imports_may_be_said_by_one_that_is_not_read(other: str) -> 
             "pkg.m.A",
         ),
     ],
-    ids=["a name", "a star", "a module", "a name handed on"],
+    ids=["a name", "a star", "a module", "one of two modules", "a name handed on"],
 )  # fmt: skip
 def test_a_file_that_takes_linen_from_another_is_read(files: dict[str, str], name: str) -> None:
     assert outcomes(rewrite(files)) == {name: "rewritten"}

@@ -6,17 +6,15 @@ Read off the text of our own package, so that a rewrite imports neither jax nor 
 from __future__ import annotations
 
 import ast
-import re
 from functools import cache
 from pathlib import Path
 
 from nnx_migrate.source.names import table_of
+from nnx_migrate.source.roots import bindings, imports
 from nnx_migrate.source.walking import walk
 
 _LINEN = Path(__file__).parents[2] / "linen"
-_CORE_LIFT = re.compile(
-    r"^\s*(?:from|import)\s+flax\.core(?:\.lift\b|\s+import\b[^#]*?\blift\b)", re.MULTILINE
-)
+_CORE_LIFT = "flax.core.lift"
 
 
 @cache  # every reference of a project asks, twice
@@ -47,7 +45,8 @@ def names_core_lift(text: str) -> bool:
     >>> names_core_lift("from flax.core import (\\n    freeze,\\n    lift,\\n)"), names_core_lift("lift = 3")
     (True, False)
     """
-    return "lift" in text and _CORE_LIFT.search(text) is not None
+    paths = (path for one in imports(text) for _, path in bindings(*one)) if "lift" in text else ()
+    return any(f"{path}.".startswith(f"{_CORE_LIFT}.") for path in paths)
 
 
 def _file(module: tuple[str, ...]) -> Path | None:

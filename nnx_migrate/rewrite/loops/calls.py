@@ -87,12 +87,9 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
     reader = _READERS.get(symbol)
     if reader is not None:
         return reader(frame, node)
-    fields = state_fields(frame, symbol)
-    if fields is not None:
-        return _created(frame, node, fields)
-    if is_state(frame, symbol):
-        _note_create(frame, node)
-        return _refused(frame, node, "the class of the state adds more than annotated fields")
+    state = symbol.removesuffix(".create")
+    if state != symbol and is_state(frame, state):
+        return _created(frame, node, state_fields(frame, state))
     if symbol.startswith("optax."):
         return _transformation(frame, node, symbol)
     return read_unknown(frame, node, symbol)
@@ -192,9 +189,11 @@ def _collections(node: ast.expr | None) -> frozenset[str] | None:
 # ---- states
 
 
-def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
+def _created(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kind:
     given = {one.arg: one.value for one in node.keywords}
-    _note_create(frame, node)
+    frame.program.creates.setdefault(frame.key, []).append((frame.scope.module.path, node))
+    if fields is None:
+        return _refused(frame, node, "the class of the state adds more than annotated fields")
     if node.args or set(given) != {"apply_fn", "params", "tx", *fields}:
         return _refused(frame, node, "TrainState.create has other arguments than are known")
     kinds = {name: frame.value(frame, one) for name, one in given.items()}
@@ -232,10 +231,6 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
     if is_whole:
         frame.program.whole[frame.key] = (frame.scope.module.path, given["params"])
     return State(replace(made, whole=is_whole))
-
-
-def _note_create(frame: Frame, node: ast.Call) -> None:
-    frame.program.creates.setdefault(frame.key, []).append((frame.scope.module.path, node))
 
 
 def _refused(frame: Frame, node: ast.expr, reason: str) -> Kind:

@@ -85,28 +85,16 @@ def called(frame: Frame, recipe: Recipe, node: ast.Call) -> Recipe:
     return (*recipe, *texts)
 
 
-def state_fields(frame: Frame, symbol: str) -> frozenset[str] | None:
-    """The fields that a class adds to flax's ``TrainState``, by the symbol of its ``create``.
-
-    None: it is no such class, or one that adds more (`is_state`).
-    """
-    owner, _, method = symbol.rpartition(".")
-    if method != "create":
-        return None
-    if owner == STATE:
-        return frozenset()
-    return fields_of(frame, owner)
-
-
 def is_state(frame: Frame, symbol: str) -> bool:
-    """Whether a symbol is the ``create`` of a class of the project below flax's ``TrainState``."""
-    owner, _, method = symbol.rpartition(".")
-    cls = frame.program.project.classes.get(owner)
-    return method == "create" and cls is not None and any(STATE in one.bases for one in cls.mro)
+    """Whether a symbol is flax's ``TrainState``, or a class of the project below it."""
+    cls = frame.program.project.classes.get(symbol)
+    return symbol == STATE or (cls is not None and any(STATE in one.bases for one in cls.mro))
 
 
-def fields_of(frame: Frame, symbol: str) -> frozenset[str] | None:
-    """The fields that a class of the project adds to flax's ``TrainState``."""
+def state_fields(frame: Frame, symbol: str) -> frozenset[str] | None:
+    """The fields that such a class adds to flax's ``TrainState``; None: it adds more than fields."""
+    if symbol == STATE:
+        return frozenset()
     cls = frame.program.project.classes.get(symbol)
     if cls is None or cls.bases != (STATE,) or cls.node.decorator_list or cls.node.keywords:
         return None
