@@ -9,6 +9,7 @@ from typing import Any
 
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.outside.module_values import held_modules
+from nnx_migrate.rewrite.proof.fillers import uses, uses_in
 from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.rewrite.workers import Team
@@ -19,8 +20,9 @@ from nnx_migrate.source.project import Project
 _LEAST = 8  # Linen classes per process: below that, copies cost more than they save
 
 
-# What most files ask of the whole project, the longest first.
-_FACTS: tuple[Fact[Any], ...] = (graph_of, held_modules, ways, changed_globals)
+# What most files ask of the whole project; the graph asks for the early ones and for `uses`.
+_EARLY: tuple[Fact[Any], ...] = (changed_globals, ways)
+_LATE: tuple[Fact[Any], ...] = (graph_of, held_modules)
 
 
 def share(project: Project, jobs: int, team: Team) -> None:
@@ -35,8 +37,16 @@ def share(project: Project, jobs: int, team: Team) -> None:
     modules = project.modules.values()
     nodes = (node for module in modules for node in module.nodes)
     team.start(owners, chain(nodes, modules, project.classes.values(), [project]))
-    found = team.divide({one.name: partial(one, project) for one in _FACTS})
-    for one in _FACTS:
+    _divide(project, _EARLY, team)
+    paths = {name: module.path for name, module in project.modules.items()}
+    found = team.each(paths, lambda name: uses_in(project, project.modules[name]))
+    uses.is_told(project, found)
+    _divide(project, _LATE, team)
+
+
+def _divide(project: Project, facts: tuple[Fact[Any], ...], team: Team) -> None:
+    found = team.divide({one.name: partial(one, project) for one in facts})
+    for one in facts:
         one.is_told(project, found[one.name])
 
 

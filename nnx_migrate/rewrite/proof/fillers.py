@@ -7,7 +7,7 @@ has that object. Names are words, and locals stand for the values that they are 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -18,6 +18,7 @@ from nnx_migrate.source.bindings import (
     target_names,
 )
 from nnx_migrate.source.changes import CHANGING, CHANGING_OPERATORS
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import (
     FunctionNode,
     last_name,
@@ -25,9 +26,11 @@ from nnx_migrate.source.names import (
     root_name,
 )
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import children, walk
+from nnx_migrate.source.walking import children, each, walk
 
 Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PUTTING = CHANGING - frozenset(
     "remove pop clear sort reverse popitem discard __delitem__ __delattr__ popleft rotate"  # noqa: SIM905
     " move_to_end intersection_update difference_update __next__ resize partition".split()
@@ -106,10 +109,41 @@ def renamed(words: set[str], names: dict[str, str]) -> set[str]:
     return words | {names[one] for one in words & names.keys()}
 
 
-def uses_of(
+def key_of(module: Module, statement: ast.stmt) -> Key:
+    """The node that a statement of the top level belongs to."""
+    return module.name, statement.name if isinstance(statement, _DEFINITIONS) else ""
+
+
+def import_renames(module: Module) -> dict[str, str]:
+    """What names that imports give another name are called where they come from."""
+    return {
+        alias.asname: alias.name.rpartition(".")[2]
+        for node in each(module.tree, _IMPORTS)
+        for alias in node.names
+        if alias.asname
+    }
+
+
+@Fact  # which processes may read by files, and tell each other
+def uses(project: Project) -> Mapping[str, Mapping[Key, Uses]]:
+    """What all code of a project does, by the names of modules."""
+    return {name: uses_in(project, module) for name, module in project.modules.items()}
+
+
+def uses_in(project: Project, module: Module) -> Mapping[Key, Uses]:
+    """What the functions, classes and module code of a file do."""
+    statements: dict[Key, list[ast.stmt]] = {}
+    for one in module.tree.body:
+        if not isinstance(one, _IMPORTS):
+            statements.setdefault(key_of(module, one), []).append(one)
+    names = import_renames(module)
+    return {key: _uses_of(project, module, every, names) for key, every in statements.items()}
+
+
+def _uses_of(
     project: Project, module: Module, statements: Iterable[ast.stmt], names: dict[str, str]
 ) -> Uses:
-    """Read a function, a class or the module code of a file; ``names``: what its imports rename."""
+    """Read a piece of code; ``names``: what its imports rename."""
     reader = _Reader(project, module, [node for one in statements for node in walk(one)])
     reader.read()
     found = reader.found

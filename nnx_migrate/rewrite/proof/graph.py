@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.proof.fillers import Key
+from nnx_migrate.rewrite.proof.fillers import Key, import_renames, key_of
 from nnx_migrate.rewrite.proof.tables import Filled
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
@@ -19,7 +19,7 @@ from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.takers import imports_by_name
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import walk
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -68,14 +68,14 @@ def graph_of(project: Project) -> Graph:
     for module in project.modules.values():
         defined[module.name] = _read(module, graph)
     reach = _reach(project)
-    renamed = {name: _renamed(module) for name, module in project.modules.items()}
+    renamed = {name: import_renames(module) for name, module in project.modules.items()}
+    definers = _definers(defined)
     meant: dict[Key, dict[str, set[Key]]] = {}
     for key, statements in graph.statements.items():
-        module = project.modules[key[0]]
         words = _words(statements)
-        words |= {renamed[module.name][one] for one in words & renamed[module.name].keys()}
-        meant[key] = _meant(words, (defined[other] for other in reach[module.name]))
-        graph.names[key] = {one for every in meant[key].values() for one in every} - {key}
+        words |= {renamed[key[0]][one] for one in words & renamed[key[0]].keys()}
+        meant[key] = _meant(words & definers.keys(), definers, reach[key[0]])
+        graph.names[key] = set().union(*meant[key].values()) - {key}
     opened: set[tuple[Key, Key]] = set()
     for one in ways(project).accesses:
         at = graph.at(one.path, one.line)
@@ -85,18 +85,27 @@ def graph_of(project: Project) -> Graph:
             graph.names[at] |= met
             opened |= {(at, key) for key in met}
     filled = Filled(project, graph.statements, renamed)
-    for reader, filler in [*filled.links(graph.names, meant, opened)]:
-        graph.names[reader].add(filler)
+    for readers, fillers in [*filled.links(graph.names, meant, opened)]:
+        for reader in readers:
+            graph.names[reader] |= fillers - {reader}
     return graph
 
 
-def _meant(words: set[str], every: Iterable[Mapping[str, Key]]) -> dict[str, set[Key]]:
-    """The nodes that define words of a piece of code."""
-    found: dict[str, set[Key]] = {}
-    for defined in every:
-        for word in words & defined.keys():
-            found.setdefault(word, set()).add(defined[word])
+def _definers(defined: Mapping[str, Mapping[str, Key]]) -> dict[str, dict[str, Key]]:
+    """The nodes that define a word, by the word and the name of their module."""
+    found: dict[str, dict[str, Key]] = defaultdict(dict)
+    for module, every in defined.items():
+        for word, key in every.items():
+            found[word][module] = key
     return found
+
+
+def _meant(
+    words: Iterable[str], definers: Mapping[str, Mapping[str, Key]], reach: set[str]
+) -> dict[str, set[Key]]:
+    """The nodes of the modules in reach that define words of a piece of code."""
+    found = {word: {definers[word][one] for one in definers[word].keys() & reach} for word in words}
+    return {word: keys for word, keys in found.items() if keys}
 
 
 def _told(defined: Mapping[str, Key], word: str) -> Iterator[Key]:
@@ -111,13 +120,12 @@ def _read(module: Module, graph: Graph) -> dict[str, Key]:
     for statement in module.tree.body:
         if isinstance(statement, _IMPORTS):
             continue
-        name = statement.name if isinstance(statement, _DEFINITIONS) else ""
-        key = (module.name, name)
+        key = key_of(module, statement)
         graph.statements.setdefault(key, []).append(statement)
         decorators = getattr(statement, "decorator_list", [])
         first = min([statement.lineno, *(one.lineno for one in decorators)])
         spans.append((first, statement.end_lineno or first, key))
-        for one in [name] if name else _bound(statement):
+        for one in [key[1]] if key[1] else _bound(statement):
             defined.setdefault(one, key)
     graph.lines[module.path] = spans
     return defined
@@ -161,16 +169,6 @@ def _parts(text: str) -> Iterator[str]:
     for word in text.replace("[", ".").replace("]", ".").replace(":", ".").split("."):
         if word.strip().isidentifier():
             yield word.strip()
-
-
-def _renamed(module: Module) -> dict[str, str]:
-    """What names that imports give another name are called where they come from."""
-    return {
-        alias.asname: alias.name.rpartition(".")[2]
-        for node in each(module.tree, _IMPORTS)
-        for alias in node.names
-        if alias.asname
-    }
 
 
 def _reach(project: Project) -> dict[str, set[str]]:

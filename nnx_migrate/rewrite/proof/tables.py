@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from nnx_migrate.rewrite.proof.fillers import FUNCTION, Key, Origin, Uses, uses_of
+from nnx_migrate.rewrite.proof.fillers import FUNCTION, Key, Origin, Uses, uses
 from nnx_migrate.rewrite.proof.global_values import Globals
 from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.project import Project
@@ -33,17 +33,14 @@ class Filled:
     ) -> None:
         self._statements = statements
         self._globals = Globals(project, statements, imported)
-        self._uses = {
-            key: uses_of(project, project.modules[key[0]], every, imported[key[0]])
-            for key, every in statements.items()
-        }
+        self._uses = {key: one for every in uses(project).values() for key, one in every.items()}
         self._changes = changed_globals(project).may_change
         self._loaded: dict[Key, frozenset[str]] = {}
 
     def links(
         self, named: _Named, words: _Words, opened: set[tuple[Key, Key]]
-    ) -> Iterator[tuple[Key, Key]]:
-        """Pairs of a node that reads a table and of one that fills it.
+    ) -> Iterator[tuple[set[Key], set[Key]]]:
+        """For each table the nodes that read it, and those that fill it.
 
         ``named`` is what each node names, ``words`` which nodes each of its words may mean, and
         ``opened`` pairs of a node and of one that it may get without any word.
@@ -52,30 +49,35 @@ class Filled:
         for key, every in named.items():
             for one in every:
                 users.setdefault(one, set()).add(key)
-        returned = _Returned(self._uses, words)
-        fills = {key: self._filled(key, words, returned) for key in self._uses}
-        links = {(table, key) for key, tables in fills.items() for table in tables}
         handed = {key: self._handed(key, words) for key in self._uses}
         for key, every in handed.items():
             for one in every:
                 users.setdefault(one, set()).add(key)
+        for table, fillers in self._fillers(users, handed, words).items():
+            yield {*self._readers(*table, users, words, opened)}, fillers
+
+    def _fillers(self, users: _Named, handed: _Named, words: _Words) -> Mapping[Table, set[Key]]:
+        """Who fills each table, also through functions that it hands what is to be put there."""
+        returned = _Returned(self._uses, words)
+        fills = {key: self._filled(key, words, returned) for key in self._uses}
+        found: dict[Table, set[Key]] = {}
+        for key, tables in fills.items():
+            for table in tables:
+                found.setdefault(table, set()).add(key)
         todo = [key for key, tables in fills.items() if key[1] and tables]
         while todo:
             filler = todo.pop()
             for user in users.get(filler, ()):
                 uses = self._uses[user]
                 if filler in handed[user]:
-                    links |= {(one, user) for one in fills[filler]}
+                    for table in fills[filler]:
+                        found.setdefault(table, set()).add(user)
                 more = fills[filler] - fills[user]
                 is_met = filler in handed[user] or filler[1] in uses.passed
                 if user[1] and more and is_met:
                     fills[user] |= more
                     todo.append(user)
-        readers = {
-            table: [*self._readers(*table, users, words, opened)] for table in {t for t, _ in links}
-        }
-        for table, filler in links:
-            yield from ((reader, filler) for reader in readers[table] if reader != filler)
+        return found
 
     def _readers(
         self,
