@@ -170,8 +170,9 @@ class _Counter:
         """Calls of the project's Linen classes, and of NNX classes that lack their ``rngs``."""
         found = []
         own = {name for name, one in self.unit.bindings if one.kind in ("class", "alias")}
+        roots = self.suspects | own if self.suspects is not None else None
         for call, scope, owner in self.unit.named:
-            if self.suspects is not None and _root(call.func) not in self.suspects | own:
+            if roots is not None and _root(call.func) not in roots:
                 continue
             targets = self.resolver.resolve(call.func, scope)
             classes = [one.scope for one in targets if isinstance(one, Definition)]

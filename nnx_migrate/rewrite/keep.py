@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from nnx_migrate.source.project import Module
 
 _COMMENT = re.compile(r"#\s*nnx-migrate:\s*keep\b")
 
 
+@lru_cache(maxsize=64)  # every class of a file asks
 def kept_lines(module: Module) -> frozenset[int]:
     """Lines (from 1) that carry the comment."""
     if "nnx-migrate:" not in module.text:

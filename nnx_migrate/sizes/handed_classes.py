@@ -50,7 +50,7 @@ def check_handed(
         own = frame.scope.module is interpreter.root.info.module
         place = node if own else interpreter.root.info.node
         reason = f"{ast.unparse(node.func)} may build a submodule of a class that it is given"
-        interpreter.refuse(place, reason)
+        interpreter.refuse(place, reason, is_final=True)
 
 
 def _holds(project: Project, value: Value) -> bool:

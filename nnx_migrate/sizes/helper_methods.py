@@ -16,6 +16,7 @@ from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self
 from nnx_migrate.sizes.return_values import is_module_class, returned_modules
 from nnx_migrate.sizes.static_parameters import Call, parameters_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
@@ -132,8 +133,13 @@ def _calls_of_self(node: ast.AST) -> Iterator[str]:
 
 def is_inherited(project: Project, cls: ClassInfo) -> bool:
     """Whether methods of the class may be those of another one."""
-    heirs = any(cls in one.mro[1:] for one in project.classes.values())
-    return heirs or any(one.linen for one in cls.mro[1:])
+    return id(cls) in _bases(project) or any(one.linen for one in cls.mro[1:])
+
+
+@Fact  # every class asks
+def _bases(project: Project) -> frozenset[int]:
+    """The ``id`` of the classes that others inherit from."""
+    return frozenset(id(base) for one in project.classes.values() for base in one.mro[1:])
 
 
 def _settled(

@@ -44,7 +44,7 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 OUT_VARIABLE = "out_features_"
-_STEPS = 400_000
+_STEPS = 200_000
 
 
 class TooDeep(Exception):
@@ -78,6 +78,7 @@ class Interpreter(ABC):
         default_factory=dict
     )  # what each `nn.Sequential` of a loop runs
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
+    final: set[str] = field(default_factory=set)  # problems that no other run is without
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
     loop_names: LoopNames = field(default_factory=LoopNames)
     symbols: dict[tuple[ast.For, str], str] = field(
@@ -141,9 +142,19 @@ class Interpreter(ABC):
         function = self.factories.get(id(body))
         return function is not None and id(node) in function.uses
 
-    def refuse(self, node: ast.AST, text: str) -> None:
+    def refuse(self, node: ast.AST, text: str, *, is_final: bool = False) -> None:
         """Note a problem, the first one of a place."""
         _note_once(self.problems, node, text)
+        if is_final:
+            self.final.add(text)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the class has a problem that makes all else needless to know."""
+        is_class = self.root.info.function is None  # of a method only its own problems count
+        return (
+            is_class and bool(self.final) and any(text in self.final for _, text in self.problems)
+        )
 
     def leave(self, value: Value) -> None:
         """Leave what is built there to first calls: Linen makes none that no call reaches."""

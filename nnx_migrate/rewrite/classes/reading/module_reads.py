@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each
@@ -67,9 +68,14 @@ class ModuleReads:
 
 def plain_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
     """Fields of which no annotation says that they hold modules."""
-    modules = {name.rpartition(".")[2] for name in project.linen} | {"Module"}
+    modules = _module_names(project)
     return frozenset(
         one.name
         for one in cls.fields
         if modules.isdisjoint(re.findall(r"\w+", ast.unparse(one.annotation)))
     )
+
+
+@Fact  # every class asks
+def _module_names(project: Project) -> frozenset[str]:
+    return frozenset(name.rpartition(".")[2] for name in project.linen) | {"Module"}
