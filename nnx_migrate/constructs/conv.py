@@ -131,7 +131,6 @@ CONV = Layer(
     unsupported={"conv_general_dilated_cls": _CLS},
     attributes=_ATTRIBUTES,
     variables=("kernel", "bias"),
-    sole_input="inputs",
 )
 
 CONV_TRANSPOSE = Layer(
@@ -154,7 +153,6 @@ CONV_TRANSPOSE = Layer(
     functions=("promote_dtype",),
     attributes=_ATTRIBUTES,
     variables=("kernel", "bias"),
-    sole_input="inputs",
 )
 
 CONV_LOCAL = Layer(

@@ -43,7 +43,6 @@ DENSE = Layer(
     unsupported=UNSUPPORTED_PRODUCT,
     attributes={"features": "out_features", **kept("use_bias", "dtype", "param_dtype")},
     variables=("kernel", "bias"),
-    sole_input="inputs",
 )
 
 CONSTRUCT = Construct(

@@ -6,7 +6,6 @@ the statement that follows; `TAKEN` says that they stand elsewhere already.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -441,8 +440,3 @@ def _joined(
         first = next((i for i, one in enumerate(lines) if one.comment is not None), None)
         lines = [] if first is None else lines[first:]
     return [*above, *lines]
-
-
-def is_definition(node: ast.AST) -> bool:
-    """Whether it is a function or class."""
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)

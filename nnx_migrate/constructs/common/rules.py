@@ -56,7 +56,6 @@ class Layer:
       is_one_class: whether every call of it builds ``target`` itself, for ``isinstance``.
       holds_modules: whether it has no variables of its own and runs the modules it is given.
       at_call: fields that a call takes too, with the same meaning.
-      sole_input: name of the input whose last axis is all that its variables depend on.
       is_late: whether its factory makes the variables in the first call where no size is given.
       measured: inputs by the sizes that they show, where that is not the first input.
     """
@@ -85,7 +84,6 @@ class Layer:
     is_one_class: bool = False
     holds_modules: bool = False
     at_call: tuple[str, ...] = ()
-    sole_input: str = ""
     is_late: bool = False
     measured: Mapping[str, str] = field(default_factory=dict)
 
