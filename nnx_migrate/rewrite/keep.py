@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
 
 from nnx_migrate.source.project import Module
 
 _COMMENT = re.compile(r"#\s*nnx-migrate:\s*keep\b")
 
 
-@lru_cache(maxsize=64)  # every class of a file asks
 def kept_lines(module: Module) -> frozenset[int]:
-    """Lines (from 1) that carry the comment."""
+    """Lines (from 1) that carry the comment; read once, as every class of a file asks."""
+    known = module.memo.get(__name__)
+    if not isinstance(known, frozenset):
+        known = module.memo[__name__] = _kept_lines(module)
+    return known
+
+
+def _kept_lines(module: Module) -> frozenset[int]:
     if "nnx-migrate:" not in module.text:
         return frozenset()
     starts = module.lines.starts

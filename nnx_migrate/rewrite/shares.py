@@ -9,7 +9,7 @@ from typing import Any
 
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.outside.module_values import held_modules
-from nnx_migrate.rewrite.proof.fillers import uses, uses_in
+from nnx_migrate.rewrite.proof.fillers import uses_by_module, uses_in
 from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.rewrite.workers import Team
@@ -20,7 +20,7 @@ from nnx_migrate.source.project import Project
 _LEAST = 8  # Linen classes per process: below that, copies cost more than they save
 
 
-# What most files ask of the whole project; the graph asks for the early ones and for `uses`.
+# What most files ask of the whole project; the graph asks for the early ones and for `uses_by_module`.
 _EARLY: tuple[Fact[Any], ...] = (changed_globals, ways)
 _LATE: tuple[Fact[Any], ...] = (graph_of, held_modules)
 
@@ -40,7 +40,7 @@ def share(project: Project, jobs: int, team: Team) -> None:
     _divide(project, _EARLY, team)
     paths = {name: module.path for name, module in project.modules.items()}
     found = team.each(paths, lambda name: uses_in(project, project.modules[name]))
-    uses.is_told(project, found)
+    uses_by_module.is_told(project, found)
     _divide(project, _LATE, team)
 
 

@@ -152,9 +152,7 @@ class Interpreter(ABC):
     def is_refused(self) -> bool:
         """Whether the class has a problem that makes all else needless to know."""
         is_class = self.root.info.function is None  # of a method only its own problems count
-        return (
-            is_class and bool(self.final) and any(text in self.final for _, text in self.problems)
-        )
+        return is_class and any(text in self.final for _, text in self.problems)
 
     def leave(self, value: Value) -> None:
         """Leave what is built there to first calls: Linen makes none that no call reaches."""

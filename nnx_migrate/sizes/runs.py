@@ -211,7 +211,7 @@ def _run_methods(
     set_up(interpreter, root)
     output: Value = Unknown("no __call__")
     has_call = info.find("__call__") is not None
-    if has_call and not interpreter.is_refused:
+    if has_call:
         output = _run_method(interpreter, info, root, "__call__", given)
     interpreter.primary = not has_call
     if has_call:
@@ -227,7 +227,7 @@ def _run_methods(
         if id(node) not in interpreter.scope_functions and id(node) not in interpreter.factories
     }
     for name in sorted(names - _NOT_RUN - {"__call__"}):
-        if not name.startswith("_") and not interpreter.is_refused:
+        if not name.startswith("_"):
             _run_method(interpreter, info, root, name, {})
     return output
 
@@ -260,6 +260,8 @@ def _run_method(
     found = info.find(name)
     if found is None:
         return Unknown("no such method")
+    if interpreter.is_refused:
+        return Unknown("the class stays lazy")
     cls, node = found
     decorators = interpreter.project.decorators(cls, node)
     if any(one in ("staticmethod", "classmethod") for one in decorators):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
+from nnx_migrate.rewrite.proof.pieces import Key, import_renames, pieces
 from nnx_migrate.source.bindings import (
     bound_names,
     names_bound_at,
@@ -26,11 +27,8 @@ from nnx_migrate.source.names import (
     root_name,
 )
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import children, each, walk
+from nnx_migrate.source.walking import children, walk
 
-Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
-_IMPORTS = (ast.Import, ast.ImportFrom)
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PUTTING = CHANGING - frozenset(
     "remove pop clear sort reverse popitem discard __delitem__ __delattr__ popleft rotate"  # noqa: SIM905
     " move_to_end intersection_update difference_update __next__ resize partition".split()
@@ -65,7 +63,7 @@ class Origin:
         self.far |= other.far
         self.results |= other.results
 
-    def renamed(self, names: dict[str, str]) -> Origin:
+    def renamed(self, names: Mapping[str, str]) -> Origin:
         """With the words that imports give another name, also as they are called where they come from."""
         return Origin(*(renamed(one, names) for one in (self.words, self.far, self.results)))
 
@@ -104,44 +102,28 @@ class Uses:
     fills_given: bool = False
 
 
-def renamed(words: set[str], names: dict[str, str]) -> set[str]:
+def renamed(words: set[str], names: Mapping[str, str]) -> set[str]:
     """Words, and what they are called where imports take them from."""
     return words | {names[one] for one in words & names.keys()}
 
 
-def key_of(module: Module, statement: ast.stmt) -> Key:
-    """The node that a statement of the top level belongs to."""
-    return module.name, statement.name if isinstance(statement, _DEFINITIONS) else ""
-
-
-def import_renames(module: Module) -> dict[str, str]:
-    """What names that imports give another name are called where they come from."""
-    return {
-        alias.asname: alias.name.rpartition(".")[2]
-        for node in each(module.tree, _IMPORTS)
-        for alias in node.names
-        if alias.asname
-    }
-
-
 @Fact  # which processes may read by files, and tell each other
-def uses(project: Project) -> Mapping[str, Mapping[Key, Uses]]:
-    """What all code of a project does, by the names of modules."""
+def uses_by_module(project: Project) -> Mapping[str, Mapping[Key, Uses]]:
+    """What all code of a project does with names."""
     return {name: uses_in(project, module) for name, module in project.modules.items()}
 
 
 def uses_in(project: Project, module: Module) -> Mapping[Key, Uses]:
     """What the functions, classes and module code of a file do."""
     statements: dict[Key, list[ast.stmt]] = {}
-    for one in module.tree.body:
-        if not isinstance(one, _IMPORTS):
-            statements.setdefault(key_of(module, one), []).append(one)
-    names = import_renames(module)
+    for key, one in pieces(module):
+        statements.setdefault(key, []).append(one)
+    names = import_renames(project)[module.name]
     return {key: _uses_of(project, module, every, names) for key, every in statements.items()}
 
 
 def _uses_of(
-    project: Project, module: Module, statements: Iterable[ast.stmt], names: dict[str, str]
+    project: Project, module: Module, statements: Iterable[ast.stmt], names: Mapping[str, str]
 ) -> Uses:
     """Read a piece of code; ``names``: what its imports rename."""
     reader = _Reader(project, module, [node for one in statements for node in walk(one)])

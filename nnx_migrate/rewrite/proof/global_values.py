@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from nnx_migrate.rewrite.proof.fillers import Key, names_of, renamed
+from nnx_migrate.rewrite.proof.fillers import names_of, renamed
+from nnx_migrate.rewrite.proof.pieces import DEFINITIONS, Key
 from nnx_migrate.source.bindings import names_bound_at, plain_bindings_at, target_names
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Project, Scope
@@ -15,7 +16,6 @@ from nnx_migrate.source.walking import walk
 
 _LOGGER = "logging.getLogger"  # keeps texts
 _PARTIAL = "functools.partial"
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Globals:
         self,
         project: Project,
         statements: Mapping[Key, list[ast.stmt]],
-        imported: Mapping[str, dict[str, str]],
+        imported: Mapping[str, Mapping[str, str]],
     ) -> None:
         self._project = project
         self._statements = statements
@@ -72,7 +72,7 @@ class Globals:
                     found.values.setdefault(name, []).append(value)
                     words = renamed({*names_of(value)}, self._renamed[key[0]])
                     found.words.setdefault(name, set()).update(words)
-            if isinstance(node, _DEFINITIONS):
+            if isinstance(node, DEFINITIONS):
                 found.defined.add(node.name)
             if isinstance(node, ast.Import | ast.ImportFrom):
                 found.imported.update(names_bound_at(node))

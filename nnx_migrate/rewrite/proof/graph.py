@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.proof.fillers import Key, import_renames, key_of
+from nnx_migrate.rewrite.proof.pieces import DEFINITIONS, Key, import_renames, pieces
 from nnx_migrate.rewrite.proof.tables import Filled
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
@@ -20,9 +20,6 @@ from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.takers import imports_by_name
 from nnx_migrate.source.walking import walk
-
-_IMPORTS = (ast.Import, ast.ImportFrom)
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass
@@ -68,13 +65,13 @@ def graph_of(project: Project) -> Graph:
     for module in project.modules.values():
         defined[module.name] = _read(module, graph)
     reach = _reach(project)
-    renamed = {name: import_renames(module) for name, module in project.modules.items()}
+    renamed = import_renames(project)
     definers = _definers(defined)
     meant: dict[Key, dict[str, set[Key]]] = {}
     for key, statements in graph.statements.items():
         words = _words(statements)
         words |= {renamed[key[0]][one] for one in words & renamed[key[0]].keys()}
-        meant[key] = _meant(words & definers.keys(), definers, reach[key[0]])
+        meant[key] = _meant(words, definers, reach[key[0]])
         graph.names[key] = set().union(*meant[key].values()) - {key}
     opened: set[tuple[Key, Key]] = set()
     for one in ways(project).accesses:
@@ -101,11 +98,15 @@ def _definers(defined: Mapping[str, Mapping[str, Key]]) -> dict[str, dict[str, K
 
 
 def _meant(
-    words: Iterable[str], definers: Mapping[str, Mapping[str, Key]], reach: set[str]
+    words: set[str], definers: Mapping[str, Mapping[str, Key]], reach: set[str]
 ) -> dict[str, set[Key]]:
     """The nodes of the modules in reach that define words of a piece of code."""
-    found = {word: {definers[word][one] for one in definers[word].keys() & reach} for word in words}
-    return {word: keys for word, keys in found.items() if keys}
+    found: dict[str, set[Key]] = {}
+    for word in words & definers.keys():
+        modules = definers[word].keys() & reach
+        if modules:
+            found[word] = {definers[word][one] for one in modules}
+    return found
 
 
 def _told(defined: Mapping[str, Key], word: str) -> Iterator[Key]:
@@ -117,10 +118,7 @@ def _read(module: Module, graph: Graph) -> dict[str, Key]:
     """Add a module's nodes; which node defines which of its names."""
     defined: dict[str, Key] = {}
     spans: list[tuple[int, int, Key]] = []
-    for statement in module.tree.body:
-        if isinstance(statement, _IMPORTS):
-            continue
-        key = key_of(module, statement)
+    for key, statement in pieces(module):
         graph.statements.setdefault(key, []).append(statement)
         decorators = getattr(statement, "decorator_list", [])
         first = min([statement.lineno, *(one.lineno for one in decorators)])
@@ -134,7 +132,7 @@ def _read(module: Module, graph: Graph) -> dict[str, Key]:
 def _bound(statement: ast.stmt) -> set[str]:
     found = set(bound_names(statement))
     for node in walk(statement):
-        if isinstance(node, _DEFINITIONS):
+        if isinstance(node, DEFINITIONS):
             found.add(node.name)
     return found
 

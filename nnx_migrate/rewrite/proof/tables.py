@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from nnx_migrate.rewrite.proof.fillers import FUNCTION, Key, Origin, Uses, uses
+from nnx_migrate.rewrite.proof.fillers import FUNCTION, Origin, Uses, uses_by_module
 from nnx_migrate.rewrite.proof.global_values import Globals
+from nnx_migrate.rewrite.proof.pieces import Key
 from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each
@@ -29,11 +30,12 @@ class Filled:
         self,
         project: Project,
         statements: Mapping[Key, list[ast.stmt]],
-        imported: Mapping[str, dict[str, str]],
+        imported: Mapping[str, Mapping[str, str]],
     ) -> None:
         self._statements = statements
         self._globals = Globals(project, statements, imported)
-        self._uses = {key: one for every in uses(project).values() for key, one in every.items()}
+        every = uses_by_module(project).values()
+        self._uses = {key: one for uses in every for key, one in uses.items()}
         self._changes = changed_globals(project).may_change
         self._loaded: dict[Key, frozenset[str]] = {}
 
