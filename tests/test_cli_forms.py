@@ -52,6 +52,55 @@ def test_explicit_exits_with_1_and_says_what_stays_lazy_and_why(
     assert "class A(nnx.Module)" in (project / "m.py").read_text()
 
 
+HUB = """\
+import importlib
+
+
+def load(name):
+    return vars(importlib.import_module(name))
+"""
+
+
+HELD = """\
+class D(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.jit(nn.Dense)(2)(x)
+"""
+
+
+def test_a_reason_that_most_lazy_classes_share_is_said(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "m.py").write_text(LINEN + dense("A") + dense("C") + looped("B"))
+    (project / "hub.py").write_text(HUB)
+    assert main(["rewrite", str(project)]) == 0
+    first, totals = capsys.readouterr().out.splitlines()
+    assert first.startswith("lazy: 2 of 3 lazy classes for one reason: not proven: hub.py:5: ")
+    assert first.endswith(
+        'say which modules it imports: [tool.nnx-migrate.imports] "hub.load" = [...]'
+    )
+    assert "classes: 3 (3 lazy)" in totals
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        pytest.param(LINEN + dense("A") + looped("B"), "auto", id="of one class"),
+        pytest.param(LINEN + looped("B") + HELD, "auto", id="of no two the same"),
+        pytest.param(
+            LINEN + dense("A") + dense("B"), "lazy", id="where lazy is what was asked for"
+        ),
+    ],
+)
+def test_a_reason_of_few_lazy_classes_is_for_the_report(
+    project: Path, text: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "m.py").write_text(text)
+    assert main(["rewrite", str(project), "--form", form]) == 0
+    assert "reason" not in capsys.readouterr().out
+
+
 def test_explicit_is_done_when_everything_is(project: Path) -> None:
     (project / "m.py").write_text(LINEN + dense("A"))
     assert main(["rewrite", str(project), "--form", "explicit"]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -57,7 +58,7 @@ def summary(result: RewriteResult, *, would: bool, tell_lazy: bool = False) -> N
     """What was refused, line by line, with ``tell_lazy`` also what stays lazy, and the totals."""
     for line in refusals(result):
         sys.stdout.write(f"{line}\n")
-    for line in _lazy(result) if tell_lazy else ():
+    for line in _lazy(result) if tell_lazy else _common_reason(result):
         sys.stdout.write(f"{line}\n")
     if sys.stdout.isatty():
         _table(result)
@@ -85,6 +86,18 @@ def _lazy(result: RewriteResult) -> Iterable[str]:
         if one.form is Form.LAZY:
             reason = " ".join((one.reason or "not proven").split())
             yield f"{one.path}:{one.line}:1: lazy: {one.name} stays lazy: {reason}"
+
+
+def _common_reason(result: RewriteResult) -> Iterable[str]:
+    """The reason that most lazy classes share, if one does: often one line of code or of settings lifts it.
+
+    An example: ``lazy: 448 of 450 lazy classes for one reason: not proven: hub.py:20: ...``.
+    """
+    reasons = [one.reason for one in result.classes if one.form is Form.LAZY]
+    for reason, count in Counter(reasons).most_common(1):
+        if reason is not None and count > 1 and 2 * count > len(reasons):
+            said = " ".join(reason.split())
+            yield f"lazy: {count} of {len(reasons)} lazy classes for one reason: {said}"
 
 
 def _line(finding: Finding) -> str:
