@@ -247,6 +247,35 @@ def test_a_comparison_of_shapes_becomes_one_of_sizes() -> None:
     assert result.out_features == "self.width"
 
 
+SHORTCUT = """
+    residual = x
+    y = nn.Conv(self.width, (3, 3), {strides})(x)
+    if {test}:
+        residual = nn.Conv(self.width, (1, 1), {strides}, name='proj')(residual)
+    return residual + y
+    """
+
+
+@pytest.mark.parametrize(
+    ("strides", "test", "is_said"),
+    [
+        ("(self.stride, 1)", "residual.shape != y.shape", True),
+        ("(self.stride, 1)", "not residual.shape == y.shape", True),
+        ("(2, 2)", "residual.shape != y.shape", True),
+        ("(1, 1)", "residual.shape != y.shape", False),
+        ("(2, 2)", "residual.shape[-1] != y.shape[-1]", False),
+    ],
+)
+def test_a_map_that_a_stride_is_taken_to_shrink_is_for_a_person_to_look_at(
+    strides: str, test: str, is_said: bool
+) -> None:
+    result = sizes_of(
+        compact(SHORTCUT.format(strides=strides, test=test), "width: int;stride: int")
+    )
+    assert len(result.sites) == 2
+    assert any("strided layer" in text for _, text in result.review) is is_said
+
+
 def test_a_branch_that_is_never_taken_builds_nothing() -> None:
     result = sizes_of(compact("if False:\n    x = nn.Dense(8)(x)\n" + HEAD))
     assert sites(result) == {"nn.Dense(3)": {"in_features": "in_features"}}

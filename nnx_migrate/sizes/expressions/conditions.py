@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
 
+STRIDED = (
+    "a strided layer is taken to change the size of its input here: where that is 1 already, Linen"
+    " builds nothing for it"
+)
 HAS = f"{ex.FOREIGN}hasattr__"  # hasattr(self, name), which is the same in all calls
 
 
@@ -163,7 +167,7 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> bool 
                 given = initial_fact(interpreter, one, ex.GIVEN) or given_when(one)
                 if given is not None:
                     return given if negated else Expr(ast.UnaryOp(ast.Not(), given.node))
-        shapes_differ = _compare_shapes(values)
+        shapes_differ = _compare_shapes(interpreter, node, values)
         if shapes_differ is not None:
             if isinstance(shapes_differ, bool):
                 return shapes_differ is negated
@@ -203,7 +207,9 @@ def _known_comparison(node: ast.Compare, parts: list[Expr]) -> bool | None:
         return None
 
 
-def _compare_shapes(values: list[Value]) -> bool | Expr | None:
+def _compare_shapes(
+    interpreter: Interpreter, node: ast.Compare, values: list[Value]
+) -> bool | Expr | None:
     """Whether two ``.shape`` values differ, axis by axis from the last."""
     one, two = values
     if not (isinstance(one, ShapeOf) and isinstance(two, ShapeOf)):
@@ -222,6 +228,7 @@ def _compare_shapes(values: list[Value]) -> bool | Expr | None:
             continue
         strided = _stride_between(left, right) or _stride_between(right, left)
         if strided is not None:
+            interpreter.ask(node, STRIDED)
             tests.append(ast.Compare(strided.node, [ast.NotEq()], [ast.Constant(1)]))
         else:
             tests.append(ast.Compare(left.node, [ast.NotEq()], [right.node]))
