@@ -81,5 +81,4 @@ class Ledger:
     reference_entries: tuple[Entry, ...] = ()
     call_site_entries: tuple[Entry, ...] = ()
     handle_entries: tuple[Entry, ...] = ()
-    unmatched_claims: tuple[tuple[str, int, int], ...] = ()
     unserved: frozenset[str] = frozenset()

@@ -82,7 +82,6 @@ def settle(
         reference_entries=references.entries,
         call_site_entries=call_sites.entries,
         handle_entries=handles.entries,
-        unmatched_claims=_unmatched(before, place_outcomes, calls),
         unserved=after.unserved,
     )
 
@@ -258,14 +257,6 @@ def _check_classes(before: Count, after: Count, classes: Mapping[str, Outcome]) 
                 " the output"
             )
     return found
-
-
-def _unmatched(before: Count, places: Claims, calls: Claims) -> tuple[tuple[str, int, int], ...]:
-    references = {(one.path, one.line, one.column) for one in before.references}
-    methods = {(one.path, one.line, one.column) for one in (*before.call_sites, *before.handles)}
-    if places is calls:
-        return tuple(sorted(set(places) - references - methods))
-    return tuple(sorted((set(places) - references) | (set(calls) - methods)))
 
 
 def _plain(name: str) -> str:
