@@ -168,6 +168,48 @@ def test_a_part_that_the_initial_call_may_not_reach_is_made_when_it_is_called(
     assert "self.part = lazy(Pair)(3)" in in_auto(source)
 
 
+DEEP = """\
+class Deep(nn.Module):
+    def setup(self):
+        self.part = nn.Dense(3)
+
+    def deepen(self, x):
+        return self.part(x)
+
+    def __call__(self, x):
+        return self.deepen(x)
+
+
+class Net(nn.Module):
+    def setup(self):
+        self.parts = [Deep() for _ in range(2)]
+
+    def __call__(self, x):
+        for i, part in enumerate(self.parts):
+            x = {}(widen(x, i + 1))
+        return x
+"""
+
+
+def test_a_method_of_the_class_itself_may_make_that_call() -> None:
+    source = setup(
+        "self.parts = [Pair(3) for _ in range(self.n - 1)]",
+        "return self.deepen(self.deepen(x))",
+        "def deepen(self, x):\n    for i in range(self.n):\n"
+        "        x = self.parts[i](x) if i < self.n - 1 else nn.relu(x)\n    return x\n",
+    )
+    assert net_alike(source, "jnp.ones((2, 3))")["m.Net"] == "explicit"
+    assert "lazy(Pair)(3)" in in_auto(source)
+
+
+@pytest.mark.parametrize(("call", "form"), [("part", "explicit"), ("part.deepen", "lazy")])
+def test_a_method_that_another_class_calls_first_keeps_its_own_class_lazy(
+    call: str, form: str
+) -> None:
+    forms = net_alike(HEAD + DEEP.format(call), "jnp.ones((2, 3))")
+    assert (forms["m.Deep"], forms["m.Net"]) == (form, "explicit")
+
+
 def test_variables_statistics_and_masks_are_linens() -> None:
     main = """
 

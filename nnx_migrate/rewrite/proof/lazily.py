@@ -273,9 +273,11 @@ class _Judge:
         """Those of the methods that are named where variables may be made: in what stays lazy, and around
         calls of ``init`` that say which method; with the classes that are meant, where that is known."""
         found: dict[str, list[frozenset[str] | None]] = {}
-        linen = self.project.linen
+        linen, converted = self.project.linen, self.attempt.decisions.converted
         for name in self._builders_of_lazy():
             for node in walk(linen[name].node):
+                if name in converted and isinstance(node, ast.Attribute) and is_self(node.value):
+                    continue  # the module itself, which is explicit
                 for word in methods & {*said(node)}:
                     owners = owners_of(self.project, linen[name].module, node)
                     found.setdefault(word, []).append(owners)
