@@ -24,6 +24,16 @@ for _name, _value in _FLAGS.items():
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_name}={_value}".strip()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile a program once for all processes and runs: half of the time went into compiling again.
+
+    The key of what is kept is the program itself, XLA's options and version. `pytest --cache-clear` forgets it.
+    """
+    if config.pluginmanager.hasplugin("cacheprovider"):
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("compiled")))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave most cases of what takes long to `make test-deep`."""
     selection.mark(items, selection.read())
