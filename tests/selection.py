@@ -3,9 +3,9 @@
 ``python -m tests.selection junit.xml`` writes that file anew from a timed run of everything
 (``pytest -n 2 --dist loadfile --junitxml=junit.xml``): of each test function the quick suite runs as
 many cases as fit into `SHARE` seconds, at least one, unless a case alone takes longer than `LONGEST`.
-Constructs, hazards, idioms, properties and one whole model (`ALWAYS`) have a case each, however long it
-takes. With ``--quick`` the
-run was one of the quick suite: what that leaves out stays out.
+Constructs, hazards, idioms, properties, one whole model and the rules of the house (`ALWAYS`) have a case
+each, however long it takes. With ``--quick`` the run was one of the quick suite: what that leaves out
+stays out.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ import pytest
 
 HERE = Path(__file__).parent
 FILE = HERE / "slow.toml"
-SHARE = 1.3
-LONGEST = 7.0
+SHARE = 1.0
+LONGEST = 3.0
 ALWAYS = (
     "constructs/",
     "parity/models/test_run.py::test_a_model_is_the_same",
     "rewrite/hazards/",
     "rewrite/idioms/",
     "rewrite/programs/",
+    "rewrite/test_workers.py::test_several_processes_find_what_one_does",
     "sharding/test_properties.py",
+    "test_imports.py",
 )
 HEADER = """\
 # Test functions of which `make test` runs only this many cases, from the first on; `make test-deep` runs
