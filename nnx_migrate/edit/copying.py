@@ -19,21 +19,3 @@ class Uncommented(cst.CSTTransformer):
         self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine
     ) -> cst.EmptyLine | cst.RemovalSentinel:
         return updated_node if updated_node.comment is None else cst.RemoveFromParent()
-
-
-class OneLine(cst.CSTTransformer):
-    """Puts what brackets let stand on several lines on one."""
-
-    def leave_ParenthesizedWhitespace(  # noqa: D102
-        self,
-        original_node: cst.ParenthesizedWhitespace,
-        updated_node: cst.ParenthesizedWhitespace,
-    ) -> cst.SimpleWhitespace:
-        return cst.SimpleWhitespace("")
-
-    def leave_Comma(  # noqa: D102
-        self, original_node: cst.Comma, updated_node: cst.Comma
-    ) -> cst.Comma:
-        if not isinstance(original_node.whitespace_after, cst.ParenthesizedWhitespace):
-            return updated_node
-        return updated_node.with_changes(whitespace_after=cst.SimpleWhitespace(" "))

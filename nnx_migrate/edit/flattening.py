@@ -40,6 +40,8 @@ class _Flat(cst.CSTTransformer):
                 original, "whitespace_before"
             ):
                 return updated.with_changes(whitespace_before=_NOTHING)
+            case cst.Dot() if _ends_line(original, "whitespace_before"):
+                return updated.with_changes(whitespace_before=_NOTHING)
         return updated
 
 

@@ -380,9 +380,9 @@ def without_comments(node: Any) -> Any:
 
 def on_one_line(node: Any) -> Any:
     """An expression without line ends and comments, for a place that has its own."""
-    from nnx_migrate.edit.copying import OneLine
+    from nnx_migrate.edit.flattening import flattened
 
-    return node.visit(OneLine())
+    return flattened(node)
 
 
 def placed_at(line_: Any, more: Statements, above: Sequence[str] = ()) -> Any:

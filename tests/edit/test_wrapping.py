@@ -5,7 +5,9 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
+from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.page import Page
+from nnx_migrate.edit.statements import on_one_line
 from nnx_migrate.edit.wrapping import refitted, wrapped
 
 PAGE = Page("  ", 40)
@@ -97,6 +99,22 @@ def test_parts_that_come_from_elsewhere_lose_its_line_ends() -> None:
 def test_flattening_drops_the_comma_of_a_line_end_alone(comma: str) -> None:
     text = f"x = f((\n    a,\n), {{\n  'b': c{comma}\n}}, [d{comma}\n], e,\n)\n"
     assert laid(text, is_moved=True) == "x = f((a,), {'b': c}, [d], e)\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "flat"),
+    [
+        ("(\n  a\n  if b\n  else c\n)", "(a if b else c)"),
+        ("(a\n  and b\n  or not\n  c\n  in d)", "(a and b or not c in d)"),
+        ("(a\n  is\n  not\n  b)", "(a is not b)"),
+        ("[\n  a\n  for a in b\n  if a\n]", "[a for a in b if a]"),
+        ("(a\n  .b\n  .c(1))", "(a.b.c(1))"),
+        ("(lambda a:\n  a)", "(lambda a: a)"),
+        ("(\n  # why\n  a + # and\n  b\n)", "(a + b)"),
+    ],
+)
+def test_an_expression_on_one_line_keeps_the_blanks_that_it_needs(lines: str, flat: str) -> None:
+    assert code_of(on_one_line(cst.parse_expression(lines))) == flat
 
 
 def test_only_an_edit_that_made_a_line_too_long_changes_its_layout() -> None:
