@@ -11,16 +11,17 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
+from nnx_migrate import ledger
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import ClassResult, Confidence, Finding, Form, Outcome, RewriteResult
 from nnx_migrate.rewrite.engine import Explicit, Ground, make_explicit
 from nnx_migrate.rewrite.idiomatic_names import with_idiomatic_names
-from nnx_migrate.rewrite.lazy.report import report
+from nnx_migrate.rewrite.lazy.report import Report, report
 from nnx_migrate.rewrite.lazy.run import LazyTexts, make_lazy
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.loops import with_nnx_loops
@@ -49,6 +50,7 @@ class _Proof:
     """The explicit part of a run: None when there is none, and why classes are lazy."""
 
     explicit: Explicit | None = None
+    barred: dict[str, Doubt] = field(default_factory=dict)  # what is not proven, by the class
     doubts: dict[str, Doubt] = field(default_factory=dict)  # by the class's qualified name
     first: RewriteResult | None = None  # what the engine says of classes by itself
     last: RewriteResult | None = None  # and without what is not proven
@@ -72,7 +74,7 @@ def rewrite_in(
         EvidenceError: the evidence file cannot be used.
         SettingsError: the project's settings do not fit its code.
     """
-    result = rewrite_lazily(request) if form == "lazy" else _combined(request, _prove(request))
+    result = rewrite_lazily(request) if form == "lazy" else _rewrite(request)
     if names == "idiomatic":
         result = with_idiomatic_names(request, result)
     return with_nnx_loops(request, result) if loop == "nnx" else result
@@ -81,24 +83,57 @@ def rewrite_in(
 def rewrite_lazily(request: RewriteRequest) -> RewriteResult:
     """Every class lazy; nothing has to be understood about it."""
     made = make_lazy(request)
-    return report(request, made, made.texts)
+    return report(request, made, made.texts).result
 
 
-def _prove(request: RewriteRequest) -> _Proof:
-    """The explicit classes that are proven with every place that they hang together with."""
+def _rewrite(request: RewriteRequest) -> RewriteResult:
+    """Every class explicit where proven, else lazy.
+
+    The ledger, which shares no code with the proof, counts the callers of both outputs. A class of which it
+    finds one that would break is lazy after all.
+    """
+    proof = _prove(request)
+    found = _combined(request, proof)
+    while broken := _with_broken_callers(proof, found.broken):
+        proof = _prove(request, replace(proof, explicit=None, barred={**proof.barred, **broken}))
+        found = _combined(request, proof)
+    return found.result
+
+
+def _with_broken_callers(proof: _Proof, places: Iterable[ledger.Place]) -> dict[str, Doubt]:
+    """The explicit classes whose constructors are called there, as before."""
+    if proof.explicit is None:
+        return {}
+    linen = proof.explicit.loaded.project.linen
+    converted = proof.explicit.attempt.decisions.converted
+    names = {linen[one].qualified.replace(".<locals>", ""): one for one in converted}
+    reason = "it is built here in a way that is not followed"
+    return {
+        names[one.symbol]: Doubt(one.path, one.line, reason)
+        for one in places
+        if one.symbol in names
+    }
+
+
+def _prove(request: RewriteRequest, start: _Proof | None = None) -> _Proof:
+    """The explicit classes that are proven with every place that they hang together with.
+
+    Args:
+        start: what is known of them already.
+    """
+    start = start or _Proof()
     try:
-        return _proven(request)
+        return _proven(request, replace(start, barred={**start.barred}))
     except Lost:
-        return _proven(replace(request, jobs=1))
+        return _proven(replace(request, jobs=1), start)
 
 
-def _proven(request: RewriteRequest) -> _Proof:
+def _proven(request: RewriteRequest, proof: _Proof) -> _Proof:
     """The same, by as many processes as are wanted.
 
     Raises:
         Lost: they could not finish it together; what keeps them from it one alone can tell.
     """
-    proof = _Proof()
     team = Team()
     try:
         with _limit(_SECONDS), team:
@@ -116,9 +151,8 @@ def _proven(request: RewriteRequest) -> _Proof:
 
 
 def _attempt(request: RewriteRequest, proof: _Proof, team: Team) -> None:
-    doubts: dict[str, Doubt] = {}
     for _ in range(1 + _ROUNDS):
-        whys = {name: f"not proven: {doubt.text}" for name, doubt in doubts.items()}
+        whys = {name: f"not proven: {doubt.text}" for name, doubt in proof.barred.items()}
         made = make_explicit(request, whys, proof.ground, team)
         proof.ground = made.ground
         if proof.first is None:
@@ -128,14 +162,14 @@ def _attempt(request: RewriteRequest, proof: _Proof, team: Team) -> None:
         fresh = judge(made.loaded, made.attempt, made.books, made.result, team)
         linen = made.loaded.project.linen
         proof.last = made.result
-        doubts |= fresh
-        proof.doubts = {linen[name].qualified: doubt for name, doubt in doubts.items()}
+        proof.barred |= fresh
+        proof.doubts = {linen[name].qualified: doubt for name, doubt in proof.barred.items()}
         if not fresh:
             proof.explicit = made if made.attempt.decisions.converted else None
             return
 
 
-def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
+def _combined(request: RewriteRequest, proof: _Proof) -> Report:
     """The explicit part with all that is left made lazy."""
     base = request.base or request.root
     explicit = proof.explicit.result if proof.explicit is not None else None
@@ -148,9 +182,8 @@ def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
     for path in made.failures:
         texts.pop(path, None)
     read = proof.ground.read if proof.ground is not None else None
-    result = report(
-        request, made, {**texts, **made.texts}, is_mixed=explicit is not None, read=read
-    )
+    found = report(request, made, {**texts, **made.texts}, is_mixed=explicit is not None, read=read)
+    result = found.result
     classes = _classes(result, explicit, proof, made)
     findings = [*result.findings, *_findings(explicit, proof, classes)]
     if proof.failure is not None:
@@ -158,12 +191,13 @@ def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
         message = f"{proof.failure}; every class is lazy"
         findings.append(Finding("internal", path, 1, 1, Outcome.REWRITTEN, message))
     ordered = sorted(set(findings), key=lambda f: (f.path, f.line, f.column, f.rule, f.message))
-    return replace(
+    whole = replace(
         result,
         classes=classes,
         findings=tuple(ordered),
         migration_map=explicit.migration_map if explicit else result.migration_map,
     )
+    return replace(found, result=whole)
 
 
 def _classes(

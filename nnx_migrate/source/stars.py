@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.source.modules import Module
-from nnx_migrate.source.names import Assignment
+from nnx_migrate.source.names import Assignment, Import
 
 _LINEN = ("flax.linen", "nnx_migrate.linen")
+
+_LONGEST = 16  # chain of imports of one name
 
 Homes = Mapping[str, str]
 
@@ -29,7 +31,7 @@ class Stars:
             self._open.add(module.name)
             found: dict[str, str] = {}
             for target in module.stars:
-                found |= self.given(target)
+                found |= self.given(target, module.name)
             self._open.discard(module.name)
             every = [*self.starred(module)]
             for target in every if self._circular else ():  # what the circle left out
@@ -39,8 +41,30 @@ class Stars:
             self._known[module.name] = found, rest
         return self._known[module.name]
 
-    def given(self, target: str) -> Homes:
-        """The names that a star import of a module binds, each with the module that has it."""
+    def given(self, target: str, taker: str) -> Homes:
+        """The names that a star import of a module binds, each with the module that has it.
+
+        Not those that it has from the module ``taker``, whose star it is, so that they stay what they were:
+        ``from .layers import Block`` and ``from .models import *`` in a package, of which ``models.py``
+        begins with ``from . import Block``.
+        """
+        found = self._given(target)
+        return {name: home for name, home in found.items() if not self._is_of(taker, home, name)}
+
+    def _is_of(self, taker: str, home: str, name: str) -> bool:
+        """Whether imports lead from a module's name to what another one has under that name."""
+        wanted = f"{taker}.{name}"
+        for _ in range(_LONGEST):
+            source = self._modules.get(home)
+            binding = source.table.get(name) if source is not None else None
+            if not isinstance(binding, Import):
+                return False
+            if binding.target == wanted:
+                return True
+            home, _, name = binding.target.rpartition(".")
+        return False
+
+    def _given(self, target: str) -> Homes:
         source = self._modules.get(target)
         if source is None:
             return {}

@@ -214,11 +214,26 @@ def test_the_time_limit_ends_an_analysis_that_swallows_it(caught: type[BaseExcep
         forever(caught)
 
 
-def test_the_ledger_tells_of_callers_that_the_judge_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_is_lazy_whose_caller_the_judge_missed_and_the_ledger_did_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(forms, "judge", lambda *_: {})
     text = "def make(name):\n    return globals()['A']().init(0, 1), A\n"
     caller = "import m\n\n\ndef main():\n    make = m.A  # nnx-migrate: keep\n    return make()\n"
     result = auto({"m.py": LINEN + dense("A") + text, "n.py": caller})
+    assert said(result)["m.A"] == "lazy"
+    assert "n.py:6: it is built here" in reason(result, "m.A")
+    assert not [one for one in result.findings if one.outcome.value == "refused"]
+
+
+def test_the_ledger_tells_of_other_callers_that_the_judge_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forms, "judge", lambda *_: {})
+    text = (
+        "def start(net: A):  # nnx-migrate: keep\n    return net.init(0, 1)  # nnx-migrate: keep\n"
+    )
+    result = auto({"m.py": LINEN + dense("A") + text})
     assert said(result)["m.A"] == "explicit"
     assert [(one.path, one.rule) for one in result.findings if one.outcome.value == "refused"]
 

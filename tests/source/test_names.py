@@ -69,6 +69,28 @@ def test_stars_of_stars_give_names_and_may_meet() -> None:
     assert resolved("from a import *", "other.Dense", **files) is None
 
 
+@pytest.mark.parametrize(
+    ("package", "two"),
+    [
+        ("from p.one import *\nfrom p.two import *", "from p import Layer"),
+        ("from p.one import Layer\nfrom p.two import *", "from p import Layer"),
+        ("from p.one import *\nfrom p.two import *", "from p.three import Layer"),
+        ("from p.one import *\nfrom p.two import *", "from p.three import *"),
+    ],
+    ids=["of a star", "of an import", "at one remove", "by a star of its own"],
+)
+def test_a_star_brings_back_what_its_module_has_of_the_package(package: str, two: str) -> None:
+    files = {
+        "p": package,
+        "p.one": "from p.net import Layer",
+        "p.two": f"{two}\nUSED = Layer",
+        "p.three": "from p import Layer",
+        "p.net": "class Layer:\n    pass",
+    }
+    for text in ("from p import Layer", "from p.two import USED as Layer", "from p import *"):
+        assert resolved(text, "Layer", **files) == "p.net.Layer"
+
+
 def test_relative_imports_start_from_the_package() -> None:
     assert relative_target("a.b", 1, "c") == "a.b.c"
     assert relative_target("a.b", 2, "c") == "a.c"

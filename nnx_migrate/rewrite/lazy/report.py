@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from nnx_migrate import ledger
@@ -28,6 +28,14 @@ from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.roots import import_names
 
 
+@dataclass(frozen=True)
+class Report:
+    """The result of a run, and the callers that break though their class is explicit."""
+
+    result: RewriteResult
+    broken: tuple[ledger.Place, ...]
+
+
 def report(
     request: RewriteRequest,
     made: LazyTexts,
@@ -35,7 +43,7 @@ def report(
     *,
     is_mixed: bool = False,
     read: ledger.Read | None = None,
-) -> RewriteResult:
+) -> Report:
     """The result of a run whose new texts are ``texts`` (by path; the others stay as they are).
 
     Args:
@@ -55,13 +63,16 @@ def report(
     without = partial(
         _without_successor, lifts_scopes=any(names_core_lift(s.text) for s in sources)
     )
-    return RewriteResult(
+    broken = tuple(_broken(calls, stale))
+    findings = *_findings(request, references, made, texts, without), *map(_left, broken)
+    result = RewriteResult(
         files=_files(paths, made, texts),
         classes=_classes(before, after, made),
-        findings=(*_findings(request, references, made, texts, without), *_broken(calls, stale)),
+        findings=findings,
         references=_tally(references, made, without),
         call_sites=_tally(calls, made),
     )
+    return Report(result, broken)
 
 
 def _sources(request: RewriteRequest) -> list[ledger.Source]:
@@ -92,15 +103,17 @@ def _stale(before: ledger.Count, after: ledger.Count) -> list[ledger.Place]:
     ]
 
 
-def _broken(calls: Settled, stale: Iterable[ledger.Place]) -> Iterable[Finding]:
+def _broken(calls: Settled, stale: Iterable[ledger.Place]) -> Iterable[ledger.Place]:
     """Callers that the output leaves as they were though their class is explicit."""
     keys = {(one.path, one.scope, one.symbol) for one in stale}
     for place, is_gone in calls:
         if not is_gone and (place.path, place.scope, place.symbol) in keys:
-            message = f"{place.symbol} is used as before here, but the class is explicit; {_WAY}"
-            yield Finding(
-                "call_site", place.path, place.line, place.column, Outcome.REFUSED, message
-            )
+            yield place
+
+
+def _left(place: ledger.Place) -> Finding:
+    message = f"{place.symbol} is used as before here, but the class is explicit; {_WAY}"
+    return Finding("call_site", place.path, place.line, place.column, Outcome.REFUSED, message)
 
 
 def _without_successor(symbol: str, *, lifts_scopes: bool) -> str | None:
