@@ -137,7 +137,7 @@ class SetupConverter:
         plain.add([one for one in found if id(one.value) not in done], edits, properties)
         self._computed(found, items, edits, properties, kept)
         around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
-        hoisting = Hoisting(self.cls, self.method, self.sizes, self.layout)
+        hoisting = Hoisting(self.cls, self.method, self.sizes, self.layout, structures.loops)
         for statement in statements(self.method.body):
             around.add(statement, edits)
             hoisting.add(statement, edits)

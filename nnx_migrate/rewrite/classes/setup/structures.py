@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
@@ -55,6 +55,7 @@ class Structures:
     layout: Layout
     remarks: Remarks
     common: Edits
+    loops: set[int] = field(default_factory=set)  # comprehensions that became loops
 
     def add(self, one: Attribute, edits: Edits, properties: dict[str, Expression]) -> None:
         """Store the submodules of ``one`` under Linen's names, and give it a property.
@@ -74,6 +75,7 @@ class Structures:
             found = replace(found, index=self._free("i"))
         if found is not None and found.counts and not self._reads_locals(found):
             edits[id(one.statement)] = self._loop(found)
+            self.loops.add(id(found.node))
             properties[one.name] = found.property_value(renderer_of(self.cls.module, self.common))
             return
         self.remarks.imports.add("nnm")
@@ -82,9 +84,6 @@ class Structures:
             if item is not None and item.name is not None:
                 edits[id(node)] = named(item, self.builder)
         properties[one.name] = call("nnm.get_submodules", "self", string(one.name))
-        if found is not None and self.sizes.carried.get(id(found.node)):
-            edits[id(one.statement)] = self._loop(found, collect=self._free(f"{one.name}_list"))
-            return
         is_added = isinstance(one.statement, ast.AugAssign)
 
         def make(renderer: Renderer) -> Sequence[Statement]:
@@ -107,32 +106,21 @@ class Structures:
             name += "_"
         return name
 
-    def _loop(
-        self, found: ComprehensionLoop, collect: str | None = None
-    ) -> Callable[[Renderer], Sequence[Statement]]:
-        """``self.layers = [Block(...) for i in range(n)]`` as a loop."""
+    def _loop(self, found: ComprehensionLoop) -> Callable[[Renderer], Sequence[Statement]]:
+        """``self.layers = [Block(...) for i in range(n)]`` as a loop that stores each by its name."""
         refuse_leaks(self.method, {id(found.node): found}, RULE)
         carried = self.sizes.carried.get(id(found.node), ())
-        unit = self.layout.unit
-        inner = found.attribute.statement.col_offset + len(unit)
-        one = found.attribute
-        attribute = one.name
+        statement, unit = found.attribute.statement, self.layout.unit
+        inner = statement.col_offset + len(unit)
 
         def make(renderer: Renderer) -> Sequence[Statement]:
             before = [assign(size.name, expression(size.before)) for size in carried]
             after = [assign(size.name, expression(size.after)) for size in carried]
-            if collect is not None:
-                before.append(assign(collect, cst.List([])))
-                body = [run(call(f"{collect}.append", renderer.render(found.node.elt)))]
-                stored = call("nnm.set_submodules", "self", string(attribute), collect)
-                last = [run(stored)]
-            else:
-                value, name = self.builder(found.item, renderer), found.name_node(renderer)
-                stored = call("setattr", "self", name, value)
-                body, last = [wrapped(run(stored), inner, self.layout.page)], []
+            value, name = self.builder(found.item, renderer), found.name_node(renderer)
+            stored = wrapped(run(call("setattr", "self", name, value)), inner, self.layout.page)
             target, over = found.target(renderer), renderer.render(found.generator.iter)
-            made = [*before, loop(target, over, [*body, *after], unit), *last]
-            return with_inner_comments(made, renderer.sources.pairs[id(one.statement)])
+            made = [*before, loop(target, over, [stored, *after], unit)]
+            return with_inner_comments(made, renderer.sources.pairs[id(statement)])
 
         return make
 
