@@ -23,7 +23,7 @@ import pytest
 HERE = Path(__file__).parent
 FILE = HERE / "slow.toml"
 SHARE = 1.0
-LONGEST = 3.0
+LONGEST = 1.6
 ALWAYS = (
     "constructs/",
     "parity/models/test_run.py::test_a_model_is_the_same",
