@@ -26,7 +26,7 @@ def test_as_many_cases_are_quick_as_fit_but_one_at_least() -> None:
     times = {
         "all of them": [share / 4] * 4,
         "some": [share / 4] * 9,
-        "one": [share + 1] * 3,
+        "one": [(share + longest) / 2] * 3,
         "too long": [longest + 1],
         "too long later": [0.1, longest + 1, 0.1],
     }

@@ -27,7 +27,9 @@ class Net(nn.Module):
 
 """
 PAIRS = "for a, b in self.parts:\n            x = b(a(x))\n        return x"
-TWICE = "for row in self.parts:\n            for a in row:\n                x = a(x)\n        return x"
+TWICE = (
+    "for row in self.parts:\n            for a in row:\n                x = a(x)\n        return x"
+)
 SIDES = (
     "y = x\n        for a in self.parts[0]:\n            x = a(x)\n"
     "        for a in self.parts[1]:\n            y = a(y)\n        return x + y"
