@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +101,43 @@ def test_a_side_that_does_not_finish_is_ended(tmp_path: Path) -> None:
     case = write_trees(tmp_path, case="import time\ntime.sleep(600)\n")
     with pytest.raises(CaseError, match=r"^before side: not finished after 2 s$"):
         run_side(Job("before", case, (tmp_path / "before",), tmp_path / "job"), timeout=2)
+
+
+PARENT = """\
+import sys
+from pathlib import Path
+from nnx_migrate.parity.files.process import Job, run_side
+
+root = Path(sys.argv[1])
+run_side(Job("before", root / "case.py", (root / "before",), root / "job"))
+"""
+
+
+def test_a_side_ends_when_the_command_that_waits_for_it_is_killed(tmp_path: Path) -> None:
+    text = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}} ')\n"
+    write_trees(tmp_path, case=text + "time.sleep(600)\n")
+    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+    with subprocess.Popen(command) as parent:
+        until(lambda: (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text()[-1:] == " ")
+        parent.kill()
+    worker = int((tmp_path / "pid").read_text())
+    until(lambda: not is_running(worker))
+
+
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    late = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < late
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+        stat = Path(f"/proc/{process}/stat").read_text() if Path("/proc").is_dir() else ") R"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_side_that_dies_is_told_with_its_last_words(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def _work(jobs: Sequence[Job], timeout: float | None) -> int:
     with _log(jobs[0]).open("wb") as output:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # it ends when nobody holds the other end (worker.py)
             stdout=output,
             stderr=subprocess.STDOUT,
             env=_environment(jobs[0]),
@@ -111,6 +111,9 @@ def _work(jobs: Sequence[Job], timeout: float | None) -> int:
         except BaseException:
             _end(process)
             raise
+        finally:
+            if process.stdin is not None:
+                process.stdin.close()
 
 
 def _log(job: Job) -> Path:

@@ -12,7 +12,9 @@ import json
 import math
 import os
 import pickle
+import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -254,5 +256,24 @@ def _tell(job: Job, error: str | None, settings: Mapping[str, Any] | None = None
     return 0 if error is None else 2
 
 
+def _end_with_parent() -> None:
+    """End this process and what it started when the one that waits for it is gone, however it went.
+
+    That one holds the other end of standard input and writes nothing. The user's code reads an empty one.
+    """
+    if os.getpgid(0) != os.getpid():
+        return  # started by hand
+    line, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+    def wait() -> None:
+        os.read(line, 1)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 if __name__ == "__main__":
+    _end_with_parent()
     sys.exit(main(sys.argv[1:]))
