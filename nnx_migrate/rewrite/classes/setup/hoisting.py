@@ -30,6 +30,16 @@ _PARTLY = ast.IfExp | ast.BoolOp | ast.Lambda | ast.DictComp | ast.SetComp
 
 
 @dataclass(frozen=True)
+class _Rounds:
+    """A comprehension that becomes a loop, and those inside of its element."""
+
+    node: ast.ListComp | ast.GeneratorExp
+    carried: tuple[LoopCarry, ...]
+    inner: tuple[_Rounds, ...]
+    name: str  # of the list that it makes
+
+
+@dataclass(frozen=True)
 class Hoisting:
     """Puts loops before the statements of one ``setup``."""
 
@@ -38,7 +48,7 @@ class Hoisting:
     sizes: ClassSizes
     layout: Layout
     loops: Collection[int]  # comprehensions that became loops already
-    lists: set[str] = field(default_factory=set)  # names of those that were made
+    names: set[str] = field(default_factory=set)  # of the lists
 
     def add(self, statement: ast.stmt, edits: Edits) -> None:
         """Make a local list of each such comprehension in ``statement``.
@@ -48,54 +58,60 @@ class Hoisting:
         """
         if not isinstance(statement, _PLAIN) or statement.value is None:
             return
-        found = []
-        for node in _evaluated(statement.value):
-            carried = self.sizes.carried.get(id(node), ())
-            if carried and id(node) not in self.loops and not node.generators[0].ifs:
-                refuse_leaks(self.method, {id(node): node}, RULE)
-                found.append((node, carried, self._local(statement, carried)))
-        for one in reversed(found):  # each goes above those behind it
-            self._hoist(statement, *one, edits)
-
-    def _hoist(
-        self,
-        statement: ast.stmt,
-        node: ast.ListComp | ast.GeneratorExp,
-        carried: tuple[LoopCarry, ...],
-        local: str,
-        edits: Edits,
-    ) -> None:
-        previous = edits.get(id(statement))
-
-        def make(renderer: Renderer) -> Sequence[Statement]:
-            first = [
-                assign(one.name, expression(one.before))
-                for one in carried
-                if one.before != one.name
-            ]
-            first.append(assign(local, cst.List([])))
-            body = [run(call(f"{local}.append", renderer.render(node.elt)))]
-            body += [assign(one.name, expression(one.after)) for one in carried]
-            generator = node.generators[0]
-            over = renderer.render(generator.iter)
-            rounds = loop(renderer.render(generator.target), over, body, self.layout.unit)
-            made = [*first, rounds, *made_of(previous, statement, renderer)]
-            return with_inner_comments(made, renderer.sources.pairs[id(statement)])
-
-        edits[id(statement)] = make
-        edits[id(node)] = lambda renderer: dotted(local)
-
-    def _local(self, statement: ast.stmt, carried: tuple[LoopCarry, ...]) -> str:
-        """The list's name: ``layers_list`` for ``self.layers = ...``, else ``x_layers`` by the array."""
         match statement:
             case ast.Assign(targets=[ast.Attribute(attr=attribute)]):
                 name = f"{attribute}_list"
             case _:
-                name = f"{carried[0].name.removesuffix('_features')}_layers"
-        while name in self.cls.local_names | self.lists:
+                name = ""
+        for one in reversed([*self._found(statement.value, name)]):  # above those behind it
+            self._hoist(statement, one, edits)
+
+    def _found(self, value: ast.AST, name: str = "") -> Iterator[_Rounds]:
+        for node in _evaluated(value):
+            inner = tuple(self._found(node.elt))
+            carried = self.sizes.carried.get(id(node), ())
+            is_loop = id(node) in self.loops or node.generators[0].ifs
+            if (carried or inner) and not is_loop:
+                refuse_leaks(self.method, {id(node): node}, RULE)
+                sizes = [*carried, *(size for one in inner for size in one.carried)]
+                yield _Rounds(node, carried, inner, self._free(name, sizes))
+
+    def _free(self, name: str, sizes: Sequence[LoopCarry]) -> str:
+        """A name for a list: ``layers_list`` for ``self.layers = ...``, else ``x_layers`` by the array."""
+        name = name or f"{sizes[0].name.removesuffix('_features')}_layers"
+        while name in self.cls.local_names | self.names:
             name += "_"
-        self.lists.add(name)
+        self.names.add(name)
         return name
+
+    def _hoist(self, statement: ast.stmt, rounds: _Rounds, edits: Edits) -> None:
+        previous = edits.get(id(statement))
+
+        def make(renderer: Renderer) -> Sequence[Statement]:
+            made = [*self._loop(rounds, renderer), *made_of(previous, statement, renderer)]
+            return with_inner_comments(made, renderer.sources.pairs[id(statement)])
+
+        edits[id(statement)] = make
+        for one in _all_of(rounds):
+            edits[id(one.node)] = lambda renderer, name=one.name: dotted(name)  # type: ignore[misc]
+
+    def _loop(self, one: _Rounds, renderer: Renderer) -> list[Statement]:
+        """The list's loop, and what each round of it carries on."""
+        changed = [size for size in one.carried if size.before != size.name]
+        before = [assign(size.name, expression(size.before)) for size in changed]
+        inner = [made for part in one.inner for made in self._loop(part, renderer)]
+        added = run(call(f"{one.name}.append", renderer.render(one.node.elt)))
+        after = [assign(size.name, expression(size.after)) for size in one.carried]
+        (generator,) = one.node.generators
+        target, over = renderer.render(generator.target), renderer.render(generator.iter)
+        rounds = loop(target, over, [*inner, added, *after], self.layout.unit)
+        return [*before, assign(one.name, cst.List([])), rounds]
+
+
+def _all_of(rounds: _Rounds) -> Iterator[_Rounds]:
+    yield rounds
+    for one in rounds.inner:
+        yield from _all_of(one)
 
 
 def _evaluated(value: ast.AST) -> Iterator[ast.ListComp | ast.GeneratorExp]:
