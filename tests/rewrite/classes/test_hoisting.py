@@ -78,13 +78,17 @@ EXPLICIT = {
     ),
     "a list in each round that starts anew": (
         "self.parts = [[nn.Dense(k) for k in (2, w)] for w in self.one]",
-        "y = 0\n        for row in self.parts:\n            z = x\n            for a in row:\n"
-        "                z = a(z)\n            y = y + z.sum()\n        return y",
+        (
+            "y = 0\n        for row in self.parts:\n            z = x\n            for a in row:\n"
+            "                z = a(z)\n            y = y + z.sum()\n        return y"
+        ),
     ),
     "two lists in each round": (
         "self.parts = [([nn.Dense(k) for k in (2, w)], [nn.Dense(3) for k in (w, 4)]) for w in self.one]",
-        "for pair in self.parts:\n            for row in pair:\n                for a in row:\n"
-        "                    x = a(x)\n        return x",
+        (
+            "for pair in self.parts:\n            for row in pair:\n                for a in row:\n"
+            "                    x = a(x)\n        return x"
+        ),
     ),
     "lists in a dict": (
         "self.parts = {0: [nn.Dense(w) for w in self.one], 1: [nn.Dense(w) for w in self.two]}",
