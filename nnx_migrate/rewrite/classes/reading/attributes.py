@@ -15,6 +15,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, is_none_literal, walk
 
 RULE = "setup"
+_REARRANGING = frozenset({"enumerate", "filter", "iter", "map", "reversed", "sorted", "zip"})
 _TWO_NAMES = "submodules that an attribute holds get second names here"
 
 
@@ -121,6 +122,8 @@ class _Reading:
             kind, stored = self._kind(value)
             if kind in MODULES and self._is_second(statement, target):
                 raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
+            if kind in MODULES and isinstance(target, ast.Tuple | ast.List):
+                self._unpack(target)
             match target:
                 case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
                     self.held[attr] = kind
@@ -132,6 +135,23 @@ class _Reading:
         if isinstance(statement, ast.For):
             self._note_second_names(statement.target, statement.iter)
         self._note_mutation(statement)
+
+    def _unpack(self, target: ast.Tuple | ast.List) -> None:
+        """``a, b = [nn.Dense(3), nn.Dense(4)]``: each is one of them.
+
+        Raises:
+          Refused: ``first, *self.rest = layers``.
+        """
+        for one in target.elts:
+            if isinstance(one, ast.Starred):
+                raise Refused(
+                    one,
+                    "some of a list of submodules are unpacked into one",
+                    "assign each on a line of its own",
+                    RULE,
+                )
+            if isinstance(one, ast.Name):
+                self.local[one.id] = _stronger(self.local.get(one.id), Kind.SUBMODULE)
 
     def _note_maker(self, statement: ast.stmt) -> None:
         match statement:
@@ -178,7 +198,18 @@ class _Reading:
             raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
 
     def _note_mutation(self, statement: ast.stmt) -> None:
-        """``layers.append(nn.Dense(3))`` makes ``layers`` a structure; so does ``d[k] = ...``."""
+        """``layers.append(nn.Dense(3))`` makes ``layers`` a structure; so does ``d[k] = ...``.
+
+        Raises:
+          Refused: ``layers.pop()``, after which it holds others.
+        """
+        for call in each(statement, ast.Call):
+            match call.func:
+                case ast.Attribute(value=ast.Name(id=name), attr="pop") if (
+                    self.local.get(name) is Kind.STRUCTURE
+                ):
+                    reason = "a submodule is taken out of a list"
+                    raise Refused(call, reason, "build the list without it", RULE)
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args)):
                 if any(map(self._holds, args)):
@@ -266,7 +297,27 @@ class _Reading:
             return Kind.STRUCTURE, None
         if self._is_held(value) or self._gathers(value):
             return Kind.STRUCTURE, None
-        return (Kind.SUBMODULE if contains(value, self.items) else Kind.PLAIN), None
+        if not contains(value, self.items):
+            return Kind.PLAIN, None
+        if self._is_rearranged(value):
+            raise Refused(
+                value,
+                "a list of submodules is built and changed in one expression",
+                "bind the list to a local name first",
+                RULE,
+            )
+        return Kind.SUBMODULE, None
+
+    def _is_rearranged(self, value: ast.expr) -> bool:
+        """Whether it holds several that are built in it: ``[nn.Dense(3), nn.Dense(4)][::-1]``, ``sorted([...])``."""
+        match value:
+            case ast.Subscript(slice=ast.Slice()):
+                return True
+            case ast.Call(func=ast.Name(id=name)):
+                return name in _REARRANGING
+            case ast.BoolOp(values=values):
+                return any(self._kind(one)[0] is Kind.STRUCTURE for one in values)
+        return False
 
     def _is_module(self, node: ast.AST) -> bool:
         return isinstance(node, ast.expr) and (self._kind(node, computed=True)[0] is not Kind.PLAIN)

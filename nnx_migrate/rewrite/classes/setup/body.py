@@ -28,6 +28,7 @@ from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.hoisting import Hoisting
 from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
 from nnx_migrate.rewrite.classes.setup.lists import listed_items, listed_params
+from nnx_migrate.rewrite.classes.setup.names import check_names
 from nnx_migrate.rewrite.classes.setup.optional import inherited_edits, optional_edits
 from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.setup.properties import (
@@ -117,7 +118,9 @@ class SetupConverter:
         )
         for one in found:
             self._attribute(one, structures, edits, properties, built)
-        for item in listed_items(self.method, found, items):
+        listed = listed_items(self.method, found, items)
+        check_names(self.method, found, items, listed)
+        for item in listed:
             self.remarks.imports.add("nnm")
             edits[id(item.call)] = named(item, self.builder)
         optional, done = optional_edits(found, self.method, edits, self.remarks)
