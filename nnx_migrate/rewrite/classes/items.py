@@ -169,9 +169,11 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
     """The value of ``name=``; None when absent or ``None``.
 
     Raises:
-      Refused: ``name="head" if self.tied else None``.
+      Refused: ``name="head" if self.tied else None``, ``**{"name": "head"}``.
     """
     for keyword in call.keywords:
+        if keyword.arg is None and _has_name(keyword.value):
+            raise Refused(call, _IN_DICT, 'write name="..."', RULE)
         if keyword.arg == "name":
             options = [is_none_literal(one) for one in _options(keyword.value)]
             if any(options) and not all(options):
@@ -180,7 +182,14 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
     return None
 
 
+_IN_DICT = "a submodule is given its name in a dict"
 _UNNAMED = "the name is None under a condition, and then Linen counts one"
+
+
+def _has_name(arguments: ast.expr) -> bool:
+    """Whether ``**{"features": 3, "name": "head"}`` is written out."""
+    keys = arguments.keys if isinstance(arguments, ast.Dict) else ()
+    return any(isinstance(one, ast.Constant) and one.value == "name" for one in keys)
 
 
 def _may_be_none(name: ast.expr, cls: ClassInfo, method: ast.FunctionDef) -> bool:

@@ -62,7 +62,11 @@ LAZY = {
         NAMED,
     ),
     "one of a list": ("self.first = [nn.Dense(w, name='a') for w in (3,)][0]", ONE, NAMED),
-    "a dict of arguments": ("self.first = nn.Dense(**{'features': 3, 'name': 'a'})", ONE, NAMED),
+    "a dict of arguments": (
+        "self.first = nn.Dense(**{'features': 3, 'name': 'a'})",
+        ONE,
+        "given its name in a dict",
+    ),
     "another in each branch": (
         (
             "if self.deep:\n            self.first = nn.Dense(3, name='a')\n"
@@ -136,3 +140,11 @@ def test_what_is_not_is_lazy_and_its_variables_are_linens(
 ) -> None:
     assert net_alike(net(setup, call), "jnp.ones((2, 5))") == {"m.Net": "lazy"}
     assert reason in lazy(net(setup, call), "Net")
+
+
+def test_a_name_in_a_dict_of_arguments_keeps_a_compact_class_lazy() -> None:
+    layer = "nn.Dense(**{'features': 3, 'name': 'a'})(x)"
+    source = net("pass", f"return {layer}").replace(
+        "    def __call__", "    @nn.compact\n    def __call__"
+    )
+    assert net_alike(source, "jnp.ones((2, 5))") == {"m.Net": "lazy"}

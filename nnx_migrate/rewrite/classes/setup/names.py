@@ -41,26 +41,13 @@ def check_names(
                 id(node) for node in walk(one.value) if _is_called(items.get(id(node)), one.name)
             }
     for item in items.values():
-        if item.kind is not ItemKind.SITE:
-            continue
-        is_placed = item.name is None or id(item.call) in placed
-        if not is_placed or _is_named_by_dict(item.call):
+        if item.kind is ItemKind.SITE and item.name is not None and id(item.call) not in placed:
             raise Refused(
                 item.call,
                 "a submodule is given a name inside a larger expression",
                 "assign it to an attribute of its own",
                 RULE,
             )
-
-
-def _is_named_by_dict(call: ast.Call) -> bool:
-    """Whether it is ``nn.Dense(3, **{"name": "a"})``."""
-    return any(
-        isinstance(key, ast.Constant) and key.value == "name"
-        for given in call.keywords
-        if given.arg is None and isinstance(given.value, ast.Dict)
-        for key in given.value.keys
-    )
 
 
 def _is_called(item: Item | None, name: str) -> bool:
