@@ -46,6 +46,7 @@ from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.stacking import check_late
+from nnx_migrate.rewrite.classes.checks.taken_out import check_taken_out
 from nnx_migrate.rewrite.classes.checks.transformed_draws import check_transformed_draws
 from nnx_migrate.rewrite.classes.checks.trees import check_dicts, check_trees
 from nnx_migrate.rewrite.classes.checks.unread import check_unread
@@ -197,6 +198,7 @@ class _Conversion:
         self.counts = counts_before(self.cls, self.sizes, self.items, self.methods, self.makings)
         check_given(self.cls, self.items)
         check_kinds(self.project, self.cls, self.items)
+        check_taken_out(self.cls, self.items)
         check_late(self.project, self.items.values(), self.context.makes_late)
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         self.makes_late = any(map(self.context.makes_late, built))

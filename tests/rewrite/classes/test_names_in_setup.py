@@ -142,6 +142,18 @@ def test_what_is_not_is_lazy_and_its_variables_are_linens(
     assert reason in lazy(net(setup, call), "Net")
 
 
+@pytest.mark.parametrize(
+    ("held", "form"), [("nn.Dense(w)", "lazy"), ("x", "explicit")], ids=["submodules", "arrays"]
+)
+def test_a_list_that_a_compact_method_takes_from(held: str, form: str) -> None:
+    body = (
+        f"kept = [{held} for w in self.widths]\n        last = kept.pop()\n"
+        "        return nn.Dense(3)(last(x) if callable(last) else last)"
+    )
+    source = net("pass", body).replace("    def __call__", "    @nn.compact\n    def __call__")
+    assert net_alike(source, "jnp.ones((2, 5))") == {"m.Net": form}
+
+
 def test_a_name_in_a_dict_of_arguments_keeps_a_compact_class_lazy() -> None:
     layer = "nn.Dense(**{'features': 3, 'name': 'a'})(x)"
     source = net("pass", f"return {layer}").replace(

@@ -198,18 +198,7 @@ class _Reading:
             raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
 
     def _note_mutation(self, statement: ast.stmt) -> None:
-        """``layers.append(nn.Dense(3))`` makes ``layers`` a structure; so does ``d[k] = ...``.
-
-        Raises:
-          Refused: ``layers.pop()``, after which it holds others.
-        """
-        for call in each(statement, ast.Call):
-            match call.func:
-                case ast.Attribute(value=ast.Name(id=name), attr="pop") if (
-                    self.local.get(name) is Kind.STRUCTURE
-                ):
-                    reason = "a submodule is taken out of a list"
-                    raise Refused(call, reason, "build the list without it", RULE)
+        """``layers.append(nn.Dense(3))`` makes ``layers`` a structure; so does ``d[k] = ...``."""
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args)):
                 if any(map(self._holds, args)):
