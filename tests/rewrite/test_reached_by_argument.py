@@ -198,7 +198,7 @@ class Attention(nn.Module):
             self.pair = Inner()
             self.query = Inner()
         else:
-            self.pair = Inner(name="triple")
+            self.pair = Inner()
 
     def __call__(self, x, c=None):
         is_cross = c is not None
