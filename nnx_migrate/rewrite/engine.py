@@ -260,7 +260,7 @@ def _unfinished(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[
 
 def _names(violation: str, cls: ClassInfo) -> bool:
     """Whether a violation is about a class or something in it; the ledger leaves out ``<locals>``."""
-    name = re.escape(cls.qualified.replace(".<locals>", ""))
+    name = re.escape(cls.dotted)
     return re.search(rf"(?<![\w.]){name}(?!\w)", violation) is not None
 
 

@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
@@ -50,7 +50,7 @@ class _Proof:
     """The explicit part of a run: None when there is none, and why classes are lazy."""
 
     explicit: Explicit | None = None
-    barred: dict[str, Doubt] = field(default_factory=dict)  # what is not proven, by the class
+    barred: Mapping[str, Doubt] = field(default_factory=dict)  # what is not proven, by the class
     doubts: dict[str, Doubt] = field(default_factory=dict)  # by the class's qualified name
     first: RewriteResult | None = None  # what the engine says of classes by itself
     last: RewriteResult | None = None  # and without what is not proven
@@ -106,7 +106,7 @@ def _with_broken_callers(proof: _Proof, places: Iterable[ledger.Place]) -> dict[
         return {}
     linen = proof.explicit.loaded.project.linen
     converted = proof.explicit.attempt.decisions.converted
-    names = {linen[one].qualified.replace(".<locals>", ""): one for one in converted}
+    names = {linen[one].dotted: one for one in converted}
     reason = "it is built here in a way that is not followed"
     return {
         names[one.symbol]: Doubt(one.path, one.line, reason)
@@ -123,7 +123,7 @@ def _prove(request: RewriteRequest, start: _Proof | None = None) -> _Proof:
     """
     start = start or _Proof()
     try:
-        return _proven(request, replace(start, barred={**start.barred}))
+        return _proven(request, replace(start))
     except Lost:
         return _proven(replace(request, jobs=1), start)
 
@@ -162,7 +162,7 @@ def _attempt(request: RewriteRequest, proof: _Proof, team: Team) -> None:
         fresh = judge(made.loaded, made.attempt, made.books, made.result, team)
         linen = made.loaded.project.linen
         proof.last = made.result
-        proof.barred |= fresh
+        proof.barred = {**proof.barred, **fresh}
         proof.doubts = {linen[name].qualified: doubt for name, doubt in proof.barred.items()}
         if not fresh:
             proof.explicit = made if made.attempt.decisions.converted else None

@@ -51,6 +51,11 @@ class ClassInfo:
     repeated: bool = False  # the name has other meanings, too, and uses may mean either
 
     @property
+    def dotted(self) -> str:
+        """The qualified name without ``<locals>``, as the ledger has it: ``module.function.Class``."""
+        return self.qualified.replace(".<locals>", "")
+
+    @property
     def qualified(self) -> str:
         """The name as Python has it, the same for all statements that bind it."""
         return self.name.partition(":")[0]

@@ -94,15 +94,17 @@ def _work(jobs: Sequence[Job], timeout: float | None) -> int:
         files.append(job.directory / f"{job.side}-job.pickle")
         files[-1].write_bytes(pickle.dumps(job))
     command = [sys.executable, "-P", "-m", "nnx_migrate.parity.files.worker", *map(str, files)]
-    with _log(jobs[0]).open("wb") as output:
-        process = subprocess.Popen(
+    with (
+        _log(jobs[0]).open("wb") as output,
+        subprocess.Popen(
             command,
             stdin=subprocess.PIPE,  # it ends when nobody holds the other end (worker.py)
             stdout=output,
             stderr=subprocess.STDOUT,
             env=_environment(jobs[0]),
             start_new_session=True,
-        )
+        ) as process,
+    ):
         try:
             return process.wait(timeout)
         except subprocess.TimeoutExpired as error:
@@ -111,9 +113,6 @@ def _work(jobs: Sequence[Job], timeout: float | None) -> int:
         except BaseException:
             _end(process)
             raise
-        finally:
-            if process.stdin is not None:
-                process.stdin.close()
 
 
 def _log(job: Job) -> Path:

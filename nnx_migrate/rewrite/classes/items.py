@@ -172,7 +172,7 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
       Refused: ``name="head" if self.tied else None``, ``**{"name": "head"}``.
     """
     for keyword in call.keywords:
-        if keyword.arg is None and _has_name(keyword.value):
+        if keyword.arg is None and names_in_dict(keyword.value):
             raise Refused(call, _IN_DICT, 'write name="..."', RULE)
         if keyword.arg == "name":
             options = [is_none_literal(one) for one in _options(keyword.value)]
@@ -186,10 +186,12 @@ _IN_DICT = "a submodule is given its name in a dict"
 _UNNAMED = "the name is None under a condition, and then Linen counts one"
 
 
-def _has_name(arguments: ast.expr) -> bool:
-    """Whether ``**{"features": 3, "name": "head"}`` is written out."""
-    keys = arguments.keys if isinstance(arguments, ast.Dict) else ()
-    return any(isinstance(one, ast.Constant) and one.value == "name" for one in keys)
+def names_in_dict(arguments: ast.expr) -> list[ast.expr]:
+    """What ``{"features": 3, "name": "head"}``, written out, gives as the name of a submodule."""
+    if not isinstance(arguments, ast.Dict):
+        return []
+    pairs = zip(arguments.keys, arguments.values, strict=True)
+    return [one for key, one in pairs if isinstance(key, ast.Constant) and key.value == "name"]
 
 
 def _may_be_none(name: ast.expr, cls: ClassInfo, method: ast.FunctionDef) -> bool:

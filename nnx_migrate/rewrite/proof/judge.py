@@ -60,7 +60,7 @@ def _unserved(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[st
     return {
         cls.name: Doubt(cls.module.path, cls.node.lineno, reason)
         for cls in converted
-        if cls.qualified.replace(".<locals>", "") in books.unserved
+        if cls.dotted in books.unserved
     }
 
 

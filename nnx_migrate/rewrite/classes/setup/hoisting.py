@@ -16,6 +16,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import Statement, assign, loop, run, with_inner_comments
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
+from nnx_migrate.rewrite.classes.setup.lists import free_local
 from nnx_migrate.rewrite.classes.setup.surroundings import made_of
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.layout import Layout
@@ -70,19 +71,17 @@ class Hoisting:
         for node in _evaluated(value):
             inner = tuple(self._found(node.elt))
             carried = self.sizes.carried.get(id(node), ())
-            is_loop = id(node) in self.loops or node.generators[0].ifs
-            if (carried or inner) and not is_loop:
+            if (carried or inner) and id(node) not in self.loops:
                 refuse_leaks(self.method, {id(node): node}, RULE)
                 sizes = [*carried, *(size for one in inner for size in one.carried)]
                 yield _Rounds(node, carried, inner, self._free(name, sizes))
 
     def _free(self, name: str, sizes: Sequence[LoopCarry]) -> str:
         """A name for a list: ``layers_list`` for ``self.layers = ...``, else ``x_layers`` by the array."""
-        name = name or f"{sizes[0].name.removesuffix('_features')}_layers"
-        while name in self.cls.local_names | self.names:
-            name += "_"
-        self.names.add(name)
-        return name
+        stem = name or f"{sizes[0].name.removesuffix('_features')}_layers"
+        free = free_local(self.cls, stem, self.names)
+        self.names.add(free)
+        return free
 
     def _hoist(self, statement: ast.stmt, rounds: _Rounds, edits: Edits) -> None:
         previous = edits.get(id(statement))
@@ -115,9 +114,9 @@ def _all_of(rounds: _Rounds) -> Iterator[_Rounds]:
 
 
 def _evaluated(value: ast.AST) -> Iterator[ast.ListComp | ast.GeneratorExp]:
-    """Comprehensions of one loop that an expression surely evaluates, once."""
+    """Comprehensions of one loop, whole, that an expression surely evaluates, once."""
     if isinstance(value, ast.ListComp | ast.GeneratorExp):
-        if len(value.generators) == 1:
+        if len(value.generators) == 1 and not value.generators[0].ifs:
             yield value
     elif not isinstance(value, _PARTLY):
         for child in children(value):

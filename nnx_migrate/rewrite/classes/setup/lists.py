@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call
@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, walk
 
 
@@ -107,26 +108,39 @@ def listed_items(
     lists = {
         node.id for one in found if one.kind is Kind.STRUCTURE for node in each(one.value, ast.Name)
     }
-    listed: list[Item] = []
-    parts: list[ast.expr]
+    held = (
+        items.get(id(node))
+        for name, value in put_in_lists(method)
+        if name in lists
+        for node in walk(value)
+    )
+    named = [one for one in held if one is not None and one.name is not None]
+    return [one for one in named if one.kind is ItemKind.SITE]
+
+
+def put_in_lists(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """What local lists and dicts are made of, by their names: ``layers = [a]``, ``layers.append(b)``, ``d[k] = c``."""
     for statement in statements(method.body):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                parts = [value] if isinstance(value, ast.List | ast.Tuple | ast.ListComp) else []
-            case ast.AugAssign(target=ast.Name(id=name), value=value):
-                parts = [value]
-            case ast.Expr(
-                value=ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"),
-                    args=[value],
+            case (
+                ast.Assign(
+                    targets=[ast.Name(id=name)],
+                    value=ast.List() | ast.Tuple() | ast.ListComp() as value,
                 )
+                | ast.AugAssign(target=ast.Name(id=name), value=value)
+                | ast.Expr(
+                    value=ast.Call(
+                        func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"),
+                        args=[value],
+                    )
+                )
+                | ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value)
             ):
-                parts = [value]
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
-                parts = [value]
-            case _:
-                continue
-        if name in lists:
-            held = (items.get(id(node)) for part in parts for node in walk(part))
-            listed += [one for one in held if one is not None and one.name is not None]
-    return [one for one in listed if one.kind is ItemKind.SITE]
+                yield name, value
+
+
+def free_local(cls: ClassInfo, name: str, taken: Collection[str] = ()) -> str:
+    """The name of a local that the class's code does not use: ``i``, else ``i_``."""
+    while name in cls.local_names or name in taken:
+        name += "_"
+    return name

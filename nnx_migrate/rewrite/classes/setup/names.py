@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.rewrite.classes.setup.lists import put_in_lists
+from nnx_migrate.source.walking import walk
 
 RULE = "setup"
 
@@ -31,15 +32,25 @@ def check_names(
     """
     _check_branches(found)
     in_lists = {id(one.call) for one in listed}
+    lists = {
+        name
+        for name, value in put_in_lists(method)
+        if any(id(node) in in_lists for node in walk(value))
+    }
     placed = {id(one.value) for one in found} | in_lists
     for one in found:
+        nodes = [*walk(one.value)]
         if one.kind is Kind.STRUCTURE:
-            placed |= {id(node) for node in walk(one.value)}
-        elif one.value is not None:
-            _check_elements(method, one, in_lists)
-            placed |= {
-                id(node) for node in walk(one.value) if _is_called(items.get(id(node)), one.name)
-            }
+            placed |= {id(node) for node in nodes}
+            continue
+        if any(isinstance(node, ast.Name) and node.id in lists for node in nodes):
+            raise Refused(  # ``self.first = parts[0]`` beside ``self.rest = parts[1:]``
+                one.statement,
+                "a submodule with a name of its own is stored by itself and in a list",
+                "build it on a line of its own",
+                RULE,
+            )
+        placed |= {id(node) for node in nodes if _is_called(items.get(id(node)), one.name)}
     for item in items.values():
         if item.kind is ItemKind.SITE and item.name is not None and id(item.call) not in placed:
             raise Refused(
@@ -70,28 +81,3 @@ def _check_branches(found: Iterable[Attribute]) -> None:
                     "give it one name",
                     RULE,
                 )
-
-
-def _check_elements(method: ast.FunctionDef, one: Attribute, in_lists: Collection[int]) -> None:
-    """``self.first = parts[0]`` beside ``self.rest = parts[1:]``, whose elements carry their names."""
-    read = {node.id for node in each(one.value, ast.Name)}
-    if read & {*_lists_of(method, in_lists)}:
-        raise Refused(
-            one.statement,
-            "a submodule with a name of its own is stored by itself and in a list",
-            "build it on a line of its own",
-            RULE,
-        )
-
-
-def _lists_of(method: ast.FunctionDef, in_lists: Collection[int]) -> Iterator[str]:
-    for statement in walk(method):
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                parts: list[ast.expr] = [value]
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=parts)):
-                pass
-            case _:
-                continue
-        if any(id(node) in in_lists for part in parts for node in walk(part)):
-            yield name

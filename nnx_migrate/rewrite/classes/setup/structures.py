@@ -28,7 +28,11 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
-from nnx_migrate.rewrite.classes.setup.lists import ComprehensionLoop, comprehension_loop
+from nnx_migrate.rewrite.classes.setup.lists import (
+    ComprehensionLoop,
+    comprehension_loop,
+    free_local,
+)
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
@@ -72,7 +76,7 @@ class Structures:
             )
         found = comprehension_loop(one, self.items)
         if found is not None and found.is_nameless:
-            found = replace(found, index=self._free("i"))
+            found = replace(found, index=free_local(self.cls, "i"))
         if found is not None and found.counts and not self._reads_locals(found):
             edits[id(one.statement)] = self._loop(found)
             self.loops.add(id(found.node))
@@ -99,12 +103,6 @@ class Structures:
         local = names_bound_below(self.method) - {"self"}
         local |= {one.name for one in self.sizes.new_arguments}
         return bool(found.reads() & local)
-
-    def _free(self, name: str) -> str:
-        """The name of a local that the class's code does not use."""
-        while name in self.cls.local_names:
-            name += "_"
-        return name
 
     def _loop(self, found: ComprehensionLoop) -> Callable[[Renderer], Sequence[Statement]]:
         """``self.layers = [Block(...) for i in range(n)]`` as a loop that stores each by its name."""

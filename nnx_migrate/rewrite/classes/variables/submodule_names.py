@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.items import (
     Item,
     ItemKind,
     defined_names,
+    names_in_dict,
     receiver_of,
     self_call,
 )
@@ -162,11 +163,8 @@ def _names_in(node: ast.AST) -> list[ast.expr]:
             return [name]
         case ast.Call(keywords=keywords):
             return [one.value for one in keywords if one.arg == "name"]
-        case ast.Dict(keys=keys, values=values):
-            pairs = zip(keys, values, strict=True)
-            return [
-                one for key, one in pairs if isinstance(key, ast.Constant) and key.value == "name"
-            ]
+        case ast.Dict():
+            return names_in_dict(node)
     return []
 
 
