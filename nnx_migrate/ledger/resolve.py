@@ -118,7 +118,7 @@ class Resolver:
                     seen.add(module)
                     if source is not None:
                         found |= self._own(source, name) - {UNKNOWN}
-                        todo.append(source)
+                        todo += [] if hides_stars(source, name) else [source]
                 elif module and name not in _BUILTINS and not name.startswith("_"):
                     found.add(Symbol(f"{module}.{name}"))
         self._open.discard(key)
@@ -214,11 +214,18 @@ class Resolver:
 
     def member(self, unit: Unit, name: str) -> Targets:
         """A global of a module, its own or through a star import; empty when it has none."""
-        return self._own(unit, name) | self.starred(name, unit)
+        own = self._own(unit, name)
+        return own if hides_stars(unit, name) else own | self.starred(name, unit)
 
     def _own(self, unit: Unit, name: str) -> Targets:
         own = unit.scope.bindings.get(name, [])
         return frozenset(one for binding in own for one in self.binding(binding))
+
+
+def hides_stars(unit: Unit, name: str) -> bool:
+    """Whether a module binds a name, whatever happens, below all of its star imports."""
+    stars = max((star.end for star in unit.stars), default=(0, 0))
+    return any(one.always and one.end > stars for one in unit.scope.bindings.get(name, ()))
 
 
 def lookup(node: ast.Name, scope: Scope) -> tuple[list[Binding], bool]:

@@ -113,6 +113,11 @@ def test_what_is_no_reference_is_not_counted(text: str) -> None:
         ("import layers\nlayers.nn.Dense\n", "import flax.linen as nn\n"),
         ("import layers as l\nl.nn.Dense\n", "import flax.linen as nn\n"),
         ("from layers import Dense\nDense\n", "from flax.linen import *\n"),
+        ("from layers import Dense\nDense\n", "class Dense: ...\nfrom flax.linen import *\n"),
+        (
+            "from layers import Dense\nDense\n",
+            "from flax.linen import *\nif 0:\n    class Dense: ...\n",
+        ),
     ],
 )
 def test_a_reference_through_a_project_module_is_counted(text: str, layers: str) -> None:
@@ -129,6 +134,9 @@ def test_a_reference_through_a_project_module_is_counted(text: str, layers: str)
         ("import elsewhere\nelsewhere.nn.Dense\n", "import flax.linen as nn\n"),
         ("from layers import nn\ndef f(nn): nn.Dense\n", "import flax.linen as nn\n"),
         ("from layers import D\nD\n", "import flax.linen as nn\nD = nn.Dense(3)\n"),
+        ("from layers import Block\nBlock\n", "from flax.linen import *\nclass Block: ...\n"),
+        ("from layers import *\nBlock\n", "from flax.linen import *\nclass Block: ...\n"),
+        ("import layers\nlayers.Block\n", "from flax.linen import *\nclass Block: ...\n"),
     ],
 )
 def test_what_a_project_module_does_not_hand_on_is_not_counted(text: str, layers: str) -> None:
