@@ -125,8 +125,7 @@ class Project:
         """What a star import gives a name, also one of a file that takes it by a star itself."""
         if depth <= 0 or scope.lookup(name) is not None:
             return None
-        homes, rest = self.stars.homes(scope.module)
-        home = homes.get(name, rest)
+        home = self.stars.home(name, scope.module)
         return f"{home}.{name}" if home is not None else None
 
     @cached_property

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.source.modules import Module
 from nnx_migrate.source.names import Assignment, Import
 
+_BUILTINS = frozenset(dir(builtins))  # flax.linen has none of these names (flax 0.12.8)
 _LINEN = ("flax.linen", "nnx_migrate.linen")
 
 _LONGEST = 16  # chain of imports of one name
@@ -24,6 +26,12 @@ class Stars:
         self._known: dict[str, tuple[Homes, str | None]] = {}
         self._open: set[str] = set()  # modules whose stars are being followed
         self._circular = False  # whether some modules take all names of one another
+
+    def home(self, name: str, module: Module) -> str | None:
+        """The module that a name is taken from by a star; None of one that no star has."""
+        homes, rest = self.homes(module)
+        is_public = name not in _BUILTINS and not name.startswith("_")
+        return homes.get(name, rest if is_public else None)
 
     def homes(self, module: Module) -> tuple[Homes, str | None]:
         """The module that every name is taken from by a star, and the one that has all other names."""

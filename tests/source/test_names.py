@@ -30,6 +30,7 @@ def resolved(text: str, expression: str, **others: str) -> str | None:
         ("from flax.linen import Dense as D", "D", "flax.linen.Dense"),
         ("from flax.linen.linear import Dense", "Dense", "flax.linen.Dense"),
         ("from flax.linen import *", "Dense", "flax.linen.Dense"),
+        ("from flax.linen import *", "int", None),
         ("import flax.linen as nn\nD = nn.Dense", "D", "flax.linen.Dense"),
         ("if x:\n    import flax.linen as nn", "nn.Dense", "flax.linen.Dense"),
         ("class A:\n    pass", "A", "m.A"),
