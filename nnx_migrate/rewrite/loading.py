@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
-from nnx_migrate.rewrite.relevant import is_read_whole, relevant
+from nnx_migrate.rewrite.relevant import is_read_whole
 from nnx_migrate.source.covered import covered_names
 from nnx_migrate.source.latest import latest_imports
 from nnx_migrate.source.named_imports import TABLE, DeclarationError, check_declared
@@ -55,7 +55,7 @@ def load(request: RewriteRequest) -> Loaded:
         )
     )
     broken: list[str] = []
-    for source in relevant(sources):
+    for source in request.relevant:
         name, is_package = names[id(source)]
         path = targets.get(id(source))
         if name.split(".")[0] == "flax":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nnx_migrate.rewrite.relevant import relevant
 from nnx_migrate.source.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,3 +32,8 @@ class RewriteRequest:
     base: Path | None = None
     evidence: Path | None = None
     settings: Settings = field(default_factory=Settings)
+
+    @cached_property
+    def relevant(self) -> tuple[SourceText, ...]:
+        """Those of the files that can have to do with Flax."""
+        return (*relevant([*self.files, *self.context]),)

@@ -54,9 +54,11 @@ def _method(
     project: Project, cls: ClassInfo, node: ast.FunctionDef, homes: list[ast.FunctionDef]
 ) -> Iterator[FactoryFunction]:
     calls = returned_modules(project, cls.scope, node, named=True)
+    if not calls:
+        return
     named = is_named(node, [call for call, _ in calls])
     is_plain = is_placed_by_caller(node, named=named) and _reads_own_fields(project, cls, node)
-    if not calls or not is_plain or not is_extensible(node):
+    if not is_plain or not is_extensible(node):
         return
     found = calls_on_self(project, cls, node.name, homes) or []
     most = before_name(node) - 1 if named else None

@@ -23,7 +23,6 @@ from nnx_migrate.rewrite.lazy.leftovers import left
 from nnx_migrate.rewrite.lazy.names import is_missing, names_core_lift
 from nnx_migrate.rewrite.lazy.run import LazyTexts
 from nnx_migrate.rewrite.loading import relative
-from nnx_migrate.rewrite.relevant import relevant
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.roots import import_names
 
@@ -79,10 +78,9 @@ def _sources(request: RewriteRequest) -> list[ledger.Source]:
     """The files of a request that can matter, as the ledger reads them."""
     base = request.base or request.root
     own = {id(one) for one in request.files}
-    every = list(relevant([*request.files, *request.context]))
-    names = import_names(every, request.root)
+    names = import_names(request.relevant, request.root)
     found = []
-    for one in every:
+    for one in request.relevant:
         path = relative(one.path, base) if id(one) in own else str(one.path)
         found.append(ledger.Source(path, names[id(one)][0], one.text))
     return found
