@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from nnx_migrate.source.bindings import bound_values
-from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.names import last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -22,9 +22,13 @@ _LOOKS = frozenset({"bool", "delattr", "dir", "hasattr", "id", "isinstance", "pr
 _LOOKS |= {"exec_module", "reload", "repr", "str"}
 _METHODS = frozenset({"get", "items", "keys", "partition", "pop", "rpartition"})
 _METHODS |= {"rsplit", "split", "strip", "values"}
-_INSPECTS = frozenset({"getdoc", "getfile", "getsource", "getsourcefile", "getsourcelines"})
+_INSPECTS = frozenset(
+    {"getdoc", "getfile", "getsource", "getsourcefile", "getsourcelines", "unwrap"}
+)
+# What lies below a property, a decorated function or a partial.
+_UNDERLYING = frozenset({"__func__", "__wrapped__", "fget", "func"})
 # What may be read of a value without using it.
-_DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
+_DESCRIBING = _UNDERLYING | {"__doc__", "__module__", "__name__", "__qualname__"}
 # What gives any name of a value.
 _OPENING = frozenset({"__dict__", "__getattr__", "__getattribute__"})
 
@@ -90,7 +94,12 @@ class AttributeUses:
                 yield None if name in _OPENING else name
                 if name in self._modules:
                     self.through.add(name)
+                if name in self._modules or name in _UNDERLYING:
                     yield from self._names(module, parent)
+            case ast.Call(func=ast.Call(func=getter), args=[owner]) if (
+                owner is node and last_name(getter) == "attrgetter"
+            ):
+                yield from () if self._is_described(module, parent) else [None]
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if owner is node:
                 yield from self._asked(module, parent, name)
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, name, value]) if owner is node:
@@ -102,13 +111,13 @@ class AttributeUses:
                     yield None
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LOOKS:
                 return
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="inspect"), attr=name)) if (
-                name in _INSPECTS or name == "unwrap"
-            ):
-                yield from self._names(module, parent) if name == "unwrap" else ()
+            case ast.Call(func=function) if word := self._inspector(module, function):
+                yield from self._names(module, parent) if word == "unwrap" else ()
             case ast.Assign(targets=targets, value=value) if value is node:
                 for target in targets:
                     yield from self._kept(module, target, value)
+            case ast.AnnAssign(target=target, value=value) if value is node:
+                yield from self._kept(module, target, node)
             case ast.Tuple() | ast.List() | ast.Set() if loop := _variable(module, parent):
                 yield from self._kept(module, loop, parent)
             case ast.NamedExpr(target=target, value=value) if value is node:
@@ -124,6 +133,18 @@ class AttributeUses:
                 yield from self._passed(module, call.func, call, parent)
             case _:
                 yield None
+
+    def _inspector(self, module: Module, function: ast.expr) -> str | None:
+        """The function of ``inspect`` that is called, maybe by a local name of it."""
+        around, values = module.parents.function(function), list[ast.expr | None]()
+        if isinstance(function, ast.Name) and around is not None:
+            values = [*bound_values(around, function.id)]
+        symbols = {
+            one and self._project.resolve(one, Scope(module)) for one in values or [function]
+        }
+        found = symbols.pop() if len(symbols) == 1 else None
+        package, _, name = (found or "").rpartition(".")
+        return name if package == "inspect" and name in _INSPECTS else None
 
     def _asked(self, module: Module, call: ast.Call, name: ast.expr) -> Iterator[str | None]:
         """``getattr(module, name)``, but for ``getattr(module, name).__module__ = ...``."""

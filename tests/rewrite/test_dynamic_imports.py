@@ -73,6 +73,19 @@ HARMLESS = {
         "    found = inspect.unwrap(found)\n"
         "    return inspect.getsourcefile(found), inspect.getsourcelines(inspect.unwrap(found))\n"
     ),
+    "where the function of a property, or a decorated one, is": (
+        "import inspect\nimport operator\n\n\ndef f(info):\n"
+        "    found = operator.attrgetter(info['name'])(sys.modules.get(info['module']))\n"
+        "    if isinstance(found, property):\n        found = found.fget\n"
+        "    while hasattr(found, '__wrapped__'):\n        found = found.__wrapped__\n"
+        "    return inspect.getsourcefile(found)\n"
+    ),
+    "where it is, by other names of what tells": (
+        "import inspect\nfrom inspect import getsourcelines as lines\n\n\ndef f(module, name):\n"
+        "    found: object = sys.modules[module]\n    found = getattr(found, name)\n"
+        "    try:\n        unwrap = inspect.unwrap\n    except AttributeError:\n        pass\n"
+        "    else:\n        found = unwrap(found)\n    return lines(found)\n"
+    ),
     "the version of a package": (
         "from importlib.metadata import version\n\n\ndef f(name):\n    return version(name)\n"
     ),
@@ -285,6 +298,16 @@ REACHING = {
     "what is unwrapped and called": (
         "import inspect\n\n\ndef f(module, name):\n"
         "    return inspect.unwrap(vars(importlib.import_module(module))[name])()\n"
+    ),
+    "the function of a property is called": (
+        "import operator\n\n\ndef f(module, name):\n"
+        "    found = operator.attrgetter(name)(importlib.import_module(module))\n"
+        "    return found.fget(None)\n"
+    ),
+    "a local name of what tells, and of what calls": (
+        "import inspect\n\n\ndef f(module, name, call):\n"
+        "    found = vars(importlib.import_module(module))[name]\n"
+        "    unwrap = inspect.unwrap\n    if call:\n        unwrap = call\n    return unwrap(found)\n"
     ),
     "also by its own name": (
         "def f(module, name):\n    lib = importlib.import_module(module)\n"
