@@ -9,7 +9,7 @@ when the count is known (``Dense_0``), an f-string when it grows evenly with a l
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
@@ -78,7 +78,7 @@ def names_of(
     before: Mapping[str, Count] | None = None,
     *,
     goes_on: bool = False,
-    taken: frozenset[str] = frozenset(),
+    taken: Collection[str] = (),
 ) -> Numbering:
     """The attribute name of every submodule, parameter and variable in ``steps``.
 

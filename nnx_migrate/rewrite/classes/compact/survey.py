@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.compact.call_conditions import (
@@ -193,7 +195,7 @@ def _names(
         raise Refused(one.node, one.reason, one.recipe, one.rule, wants) from None
     names = found.names
     if found.is_even and not (method.is_function or method.numbered or numbered(steps)):
-        taken = words | method.cls.methods.keys()
+        taken = words.new_child({**method.cls.methods})
         names = {**names, **(run_time_names(steps, names, found.indexes, taken) or {})}
     return names, found.indexes.read_by(names)
 
@@ -211,13 +213,13 @@ def _without_counted(names: Mapping[int, Name], counted: Mapping[int, Item]) -> 
     return {key: name for key, name in names.items() if key not in counted}
 
 
-def _words(method: CompactMethod) -> frozenset[str]:
-    """All names of the method, of its file and of the arguments of ``__init__``."""
+def _words(method: CompactMethod) -> ChainMap[str, Any]:
+    """All names of the method, of its file and of the arguments of ``__init__``: a file has many."""
     words = {one.id for one in each(method.method, ast.Name)}
     words |= {one.arg for one in each(method.method, ast.arg)}
     words |= {one.name for one in method.cls.fields}
     words |= {one.name for one in method.sizes.new_arguments}
-    return frozenset(words | method.cls.module.table.keys())
+    return ChainMap(dict.fromkeys(words), method.cls.module.table)
 
 
 def _static_names(
