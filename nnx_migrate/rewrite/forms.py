@@ -95,7 +95,8 @@ def _rewrite(request: RewriteRequest) -> RewriteResult:
     proof = _prove(request)
     found = _combined(request, proof)
     while broken := _with_broken_callers(proof, found.broken):
-        proof = _prove(request, replace(proof, explicit=None, barred={**proof.barred, **broken}))
+        barred = {**proof.barred, **broken}
+        proof = _prove(request, replace(proof, explicit=None, ground=_whole(proof), barred=barred))
         found = _combined(request, proof)
     return found.result
 
@@ -113,6 +114,11 @@ def _with_broken_callers(proof: _Proof, places: Iterable[ledger.Place]) -> dict[
         for one in places
         if one.symbol in names
     }
+
+
+def _whole(proof: _Proof) -> Ground | None:
+    """What was read for a proof; None where other processes, which have ended, read a part of it."""
+    return proof.ground if proof.ground is not None and not proof.ground.team.was_started else None
 
 
 def _prove(request: RewriteRequest, start: _Proof | None = None) -> _Proof:

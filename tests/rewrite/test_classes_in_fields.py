@@ -104,3 +104,49 @@ def test_a_field_that_holds_a_function_is_no_builder() -> None:
     around = "def models():\n    return [Net(nn.relu), Net(jnp.tanh)]"
     program = PROGRAM.format(field="block: Any", body="x = self.block(x)", around=around)
     assert printed_alike(program)["m.Net"] == "explicit"
+
+
+READ = (
+    LINEN
+    + """\
+from typing import Any
+import jax
+import jax.numpy as jnp
+
+
+class Block(nn.Module):
+    width: int
+    layer: Any = nn.Dense
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.relu(self.layer(self.width)(x))
+
+
+class Split(nn.Module):
+    block: Any = Block
+
+    @nn.compact
+    def __call__(self, x):
+        block = self.block(4)
+        {body}
+
+
+def main():
+    x = jnp.ones((2, 3))
+    variables = Split().init(jax.random.key(0), x)
+    print(jax.tree.map(jnp.shape, variables), Split().apply(variables, x))
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "form"),
+    [
+        ("return block.layer(2)(block(x))", "lazy"),
+        ("layer = block.layer\n        return layer(2)(block(x))", "lazy"),
+        ("return nn.Dense(2)(block(x))", "explicit"),
+    ],
+)
+def test_a_class_whose_field_of_a_class_others_build_with_is_lazy(body: str, form: str) -> None:
+    assert printed_alike(READ.replace("{body}", body))["m.Block"] == form

@@ -143,6 +143,22 @@ def test_several_processes_find_what_one_does(project: Path, alone: str, jobs: i
     assert _result(jobs, project) == (f"[{jobs}]", alone)
 
 
+def test_several_processes_prove_anew_where_a_caller_breaks(tmp_path: Path) -> None:
+    net = "import flax.linen as nn\n" + "".join(
+        f"class {{0}}{n}(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return nn.Dense(3)(x)\n"
+        for n in range(8)
+    )
+    caller = "from .a import A0\ndef export(one: A0):\n    import c\n    return c.A0(start=0)\n"
+    (tmp_path / "pack").mkdir()
+    texts = {"__init__": "", "a": net.format("A"), "b": net.format("B"), "c": caller}
+    for name, text in texts.items():
+        (tmp_path / "pack" / f"{name}.py").write_text(text)
+    expected = _result(1, tmp_path)[1]
+    assert "is built here in a way that is not followed" in expected
+    assert _result(2, tmp_path) == ("[2, 2]", expected)
+
+
 @pytest.mark.parametrize("breaks", ["end", "interrupt"])
 def test_what_a_lost_process_leaves_one_does_alone(project: Path, alone: str, breaks: str) -> None:
     assert _result(2, project, breaks) == ("[2]", alone)

@@ -7,14 +7,16 @@ entry for it. ``net.clone(norm=nn.RMSNorm)`` gives it a class of Linen's, which 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.proof.doubt import Doubt
+from nnx_migrate.rewrite.proof.members import classes_of
 from nnx_migrate.sizes.candidates import candidates_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name
+from nnx_migrate.source.other_values import is_no_module, is_self
 from nnx_migrate.source.project import Module, Project, Scope
 
 _COPYING = frozenset({"clone", "copy", "replace"})
@@ -33,6 +35,8 @@ def class_field_doubts(project: Project, attempt: Attempt) -> Iterator[tuple[str
                     yield from _replaced(project, module, node, holders)
                 case ast.Compare() | ast.Dict():
                     yield from _compared(project, module, node, holders)
+                case ast.Attribute(attr=name, ctx=ast.Load()) if name in holders:
+                    yield from _read(project, module, node, holders[name])
 
 
 def _holders(project: Project, attempt: Attempt) -> Holders:
@@ -62,6 +66,19 @@ def _replaced(
     for field in fields:
         reason = f"{field}, which holds a class of modules, is replaced or asked about here"
         yield from ((cls, Doubt(module.path, call.lineno, reason)) for cls in holders[field])
+
+
+def _read(
+    project: Project, module: Module, node: ast.Attribute, classes: Collection[str]
+) -> Iterator[tuple[str, Doubt]]:
+    """``block.conv`` of another module, which is one of the classes: others build with it as Linen does."""
+    if is_self(node.value) or is_no_module(project, module, node.value):
+        return
+    owners = classes_of(project, module, node.value)
+    reason = f"{node.attr}, which holds a class of modules, is read here"
+    for cls in classes:
+        if owners is None or cls in owners:
+            yield cls, Doubt(module.path, node.lineno, reason)
 
 
 def _compared(

@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.late import call_fields, late_arguments
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.rewrite.classes.reading.questions import ANSWER
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.bindings import bindings_below, changed_names
@@ -76,7 +77,7 @@ def moves_of(
         if late:
             moves.late[id(item.call)] = late
             moves.values |= {id(value) for value in late.values()}
-    everything = _of_the_call(method)
+    everything = _of_the_call(method, replaced)
     for node in walk(method):
         if isinstance(node, ast.Call) and _is_partial(project, scope, node):
             symbol = project.resolve(node.args[0], scope)
@@ -133,19 +134,23 @@ def _movable(
     return call_fields(project, cls) - told
 
 
-def _of_the_call(method: ast.FunctionDef) -> frozenset[str]:
-    """The parameters of a method, and the local names that may hang on them: ``off = not train``."""
-    names, pairs = frozenset(_parameters(method)), [*bindings_below(method)]
+def _of_the_call(method: ast.FunctionDef, replaced: Replaced) -> frozenset[str]:
+    """The parameters of a method, answers, and the local names that may hang on them: ``off = not train``."""
+    names, pairs = frozenset((*_parameters(method), ANSWER)), [*bindings_below(method)]
     while True:
-        read = (target for target, value in pairs if _reads(value, names))
+        read = (target for target, value in pairs if _reads(value, names, replaced))
         wider = names.union(name for target in read for name in changed_names(target))
         if wider == names:
             return names
         names = wider
 
 
-def _reads(node: ast.AST, names: Collection[str]) -> bool:
-    return any(one.id in names for one in each(node, ast.Name))
+def _reads(node: ast.AST, names: Collection[str], replaced: Replaced) -> bool:
+    return any(
+        (isinstance(one, ast.Name) and one.id in names)
+        or (ANSWER in names and ANSWER in replaced.get(id(one), ()))
+        for one in walk(node)
+    )
 
 
 def _parameters(method: ast.FunctionDef) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nnx_migrate.edit.statements import GONE
+from nnx_migrate.rewrite.classes.compact.answers import refuse_answers
 from nnx_migrate.rewrite.classes.compact.call_conditions import (
     CallConditions,
     call_tests,
@@ -36,6 +37,7 @@ from nnx_migrate.rewrite.classes.reading.effects import Effects, effects_on
 from nnx_migrate.rewrite.classes.reading.evaluation import closures_of, free_names, held_parts
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
+from nnx_migrate.rewrite.classes.reading.questions import ANSWER, changed_globals, with_answers
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
@@ -132,17 +134,23 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     ]  # what goes counts where it builds something
     steps = with_aliases(flow_of(body, items), method.method)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
+    asked = with_answers(method.cls, method.method, method.items, replaced)
+    unknown = [*method.unknown, ANSWER]
     moves = moves_of(
         method.project,
         method.scope,
         method.method,
         items,
-        taint_of(steps, method.unknown, replaced),
-        replaced,
+        taint_of(steps, unknown, asked),
+        asked,
         method.context,
     )
-    replaced |= {key: frozenset() for key in moves.values}
+    moved = {key: frozenset[str]() for key in moves.values}
+    replaced |= moved
     taint = taint_of(steps, method.unknown, replaced)
+    asked = {**asked, **moved}
+    unknown += changed_globals(method.method, steps)
+    refuse_answers(steps, taint, taint_of(steps, unknown, asked), asked, moves.values)
     shapes.whole = _whole(items, moves, _widths(method.sizes), method.context)
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)

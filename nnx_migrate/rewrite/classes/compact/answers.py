@@ -1,0 +1,99 @@
+"""Refuses submodules that answers decide on which later calls get otherwise than ``init``.
+
+::
+
+    x = nn.Dropout(0.1 if self.is_initializing() else 0.5)(x)  # another one in later calls
+    if self.is_initializing():
+        return x
+    x = nn.Dense(3)(x)  # only in later calls
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.flow import Branch, Exit, Leave, Loop, Step, builds
+from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
+from nnx_migrate.rewrite.classes.writing.construct import operands_of
+
+RULE = "compact"
+_ANEW = "Linen builds it anew in each call, and __init__ once"
+
+
+def refuse_answers(
+    steps: Sequence[Step],
+    taint: Taint,
+    answers: Taint,
+    replaced: Replaced,
+    moved: Collection[int],
+) -> None:
+    """Refuse submodules that are built with answers, or only where an answer says so.
+
+    Args:
+      taint: what the call's parameters reach.
+      answers: what they and answers reach, of nodes ``replaced``.
+      moved: values that no constructor gets.
+
+    Raises:
+      Refused: one is.
+    """
+    for item in builds(steps):
+        key = id(item.call)
+        at = answers.at.get(key, frozenset()) - taint.at.get(key, frozenset())
+        read = operands_of(item, moved) if _is_submodule(item) else ()
+        if any(tainted_name(one, at, replaced) for one in read):
+            raise _refused(item, "it is built with what only a call can ask")
+    asked = answers.steps.keys() - taint.steps.keys()
+    for item in _decided(steps, asked):
+        if _is_submodule(item):
+            raise _refused(item, "only a call can ask whether it is built")
+
+
+def _is_submodule(item: Item) -> bool:
+    """Variables get their first values in ``init`` alone."""
+    return item.site is not None
+
+
+def _decided(steps: Sequence[Step], asked: Collection[int]) -> Iterator[Item]:
+    """What is built below steps that ask, or after one that may end the method or a round."""
+    may_end = False
+    for step in steps:
+        below = _below(step)
+        if id(step) in asked or may_end:
+            yield from builds((step,))
+        else:
+            yield from _decided(below, asked)
+        may_end = may_end or _may_end((step,), asked)
+
+
+def _may_end(steps: Sequence[Step], asked: Collection[int]) -> bool:
+    """Whether a step that asks may end the method, or a round of a loop."""
+    return any(
+        (id(one) in asked and _ends(_below(one))) or _may_end(_below(one), asked) for one in steps
+    )
+
+
+def _ends(steps: Sequence[Step]) -> bool:
+    return any(
+        isinstance(one, Leave)
+        or (isinstance(one, Exit) and not isinstance(one.node, ast.Raise))
+        or _ends(_below(one))
+        for one in steps
+    )
+
+
+def _below(step: Step) -> Sequence[Step]:
+    match step:
+        case Branch(body=body, orelse=orelse):
+            return (*body, *orelse)
+        case Loop(body=body):
+            return body
+    return ()
+
+
+def _refused(item: Item, reason: str) -> Refused:
+    recipe = "give it where the submodule is called, or take a field"
+    return Refused(item.call, f"{reason}: {_ANEW}", recipe, RULE)
