@@ -72,6 +72,8 @@ def _is_named(cls: ClassInfo, one: SizeArgument) -> bool:
     if not one.submodule:
         if one.name == "in_features":
             return one.axis == -1 and one.argument == _first(cls, one.method)
+        if not _has_input(cls, one) and _reads_plainly(cls, one.name):
+            return False  # ``x.x``, where there is ``x``
         is_alone = len(_parameters(cls)) == 1
         names = _names(one, is_alone)
         taken = {f"{_TAKEN}{name}" for name in names} if _has_input(cls, one) else set()

@@ -91,6 +91,12 @@ def test_a_plain_name_that_is_another_inputs_is_declared() -> None:
     assert 'lazy(Net, input_x_features=Size("x"))()' in new["m"]
 
 
+def test_a_field_of_an_input_with_the_name_of_that_input_is_declared() -> None:
+    sizes = {"m.Net": (SizeArgument("graphs_features", argument="graphs.graphs"),)}
+    new, _ = convert_modules({"m": f"{GRAPHS}m = Net()\n"}, ["m.Net"], sizes)
+    assert 'lazy(Net, graphs_features=Size("graphs.graphs"))()' in new["m"]
+
+
 def net(body: str) -> ClassInfo:
     """A class ``Net`` of some fields and methods."""
     text = f"import flax.linen as nn\nclass Net(nn.Module):\n    {body}\n"
