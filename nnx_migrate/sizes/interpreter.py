@@ -17,6 +17,7 @@ from typing import Self
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.slices import is_one
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
@@ -102,6 +103,9 @@ class Interpreter(ABC):
     denied: frozenset[str] = frozenset()  # others that callers cannot tell about
     varying: frozenset[str] = frozenset()  # attributes that a class of the same __init__ has anew
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
+    equal: dict[frozenset[str], tuple[int, int]] = field(
+        default_factory=dict
+    )  # last sizes that an operator met; under how many conditions and loops
     ranks: Ranks = field(default_factory=Ranks)
     met: set[int] = field(default_factory=set)  # built in lists that a loop meets whole by an index
     picked: set[int] = field(default_factory=set)  # in lists that are read by an index at all
@@ -161,6 +165,14 @@ class Interpreter(ABC):
     def ask(self, node: ast.AST, text: str) -> None:
         """Note what a person should look at, the first note of a place."""
         _note_once(self.review, node, text)
+
+    def meet(self, one: Array | None, other: Array | None) -> None:
+        """Note that the last sizes of two arrays are equal, which an operator takes together."""
+        sizes = [array.axis(-1) for array in (one, other) if array is not None]
+        texts = frozenset(size.text for size in sizes if size is not None and not is_one(size))
+        if len(texts) == 2:
+            depth = len(self.conditions), len(self.loops)
+            self.equal[texts] = min(self.equal.get(texts, depth), depth)
 
     @contextmanager
     def under(self, condition: Expr | None) -> Iterator[None]:

@@ -24,11 +24,11 @@ def test_a_loop_over_widths_carries_the_size_from_round_to_round() -> None:
     assert in_features(result) == ["x_features", "x_features"]
 
 
-def test_a_loop_of_equal_widths_ends_with_that_width() -> None:
+def test_a_loop_of_equal_widths_ends_with_that_width_or_without_a_round() -> None:
     body = "for i in range(self.n):\n    x = nn.Dense(16)(x)\nreturn nn.Dense(3)(x)"
     result = sizes_of(compact(body, "n: int = 2"))
     assert carried(result) == [("x_features", "in_features", "16")]
-    assert in_features(result) == ["x_features", "16"]
+    assert in_features(result) == ["x_features", "x_features"]
 
 
 def test_a_loop_that_has_rounds_for_sure_ends_with_its_width() -> None:

@@ -272,7 +272,7 @@ class Model(nn.Module):
 """
     found = sizes_of(source)
     assert found.problems == ()
-    assert passed(found, "flax.linen.Dense") == [{"in_features": "8"}]
+    assert passed(found, "flax.linen.Dense") == [{"in_features": "x_features"}]
 
 
 HANDED_IN = """

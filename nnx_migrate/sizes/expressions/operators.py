@@ -41,6 +41,7 @@ def read_binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Valu
     left, right = interpreter.evaluate(node.left, frame), interpreter.evaluate(node.right, frame)
     left, right = interpreter.settled(left), interpreter.settled(right)
     found = combine(left, node.op, right, interpreter.ones)
+    interpreter.meet(as_array(left), as_array(right))
     interpreter.ranks.want(found, (left, right))
     return found
 

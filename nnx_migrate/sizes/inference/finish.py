@@ -14,6 +14,7 @@ from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
 from nnx_migrate.sizes.inference.checks import misplaced, only_elsewhere
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
+from nnx_migrate.sizes.inference.early_sizes import spell_early_sizes
 from nnx_migrate.sizes.inference.inherited import Found, handed_to_bases
 from nnx_migrate.sizes.inference.initial_call import METHOD
 from nnx_migrate.sizes.inference.parts import reaching
@@ -30,6 +31,7 @@ from nnx_migrate.source.walking import is_none_literal
 def finish(analysis: ClassAnalysis) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
     drop_ambiguous(analysis.interpreter)
+    spell_early_sizes(analysis)
     sites = {key: site_of(analysis, module) for key, module in analysis.interpreter.built.items()}
     analysis.problems.extend(misplaced(analysis))
     output = as_array(_first_output(analysis.output))

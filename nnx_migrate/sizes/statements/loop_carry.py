@@ -12,7 +12,6 @@ from nnx_migrate.abstract.values import Argument, Array, Unknown, Value, as_arra
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
 from nnx_migrate.sizes.loop_names import inside
-from nnx_migrate.sizes.rounds import is_empty
 from nnx_migrate.sizes.statements.entry import (
     Entry,
     Rounds,
@@ -37,6 +36,7 @@ class _Snapshot:
     reads: int
     statics: dict[int, str | None]
     carried: dict[int, list[tuple[str, Expr, Expr]]]
+    equal: dict[frozenset[str], tuple[int, int]]
     problems: int
 
 
@@ -46,6 +46,7 @@ def _snapshot(interpreter: Interpreter) -> _Snapshot:
         len(interpreter.reads),
         dict(interpreter.statics),
         {key: list(entries) for key, entries in interpreter.carried.items()},
+        dict(interpreter.equal),
         len(interpreter.problems),
     )
 
@@ -56,6 +57,7 @@ def _restore(interpreter: Interpreter, before: _Snapshot) -> None:
     del interpreter.reads[before.reads :]
     interpreter.statics = dict(before.statics)
     interpreter.carried = {key: list(entries) for key, entries in before.carried.items()}
+    interpreter.equal = dict(before.equal)
     del interpreter.problems[before.problems :]
 
 
@@ -213,21 +215,21 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     local = any(one in own or one.startswith(OUT_VARIABLE) for one in final.names)
     end = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
     if not local:
-        # Of the loop's items: taken to hold without rounds, too, where a class has some by default.
-        is_free = final == last and not is_empty_by_default(rounds)
+        is_free = final == last and runs(loop)  # known without the loop
+        without = final if _is_kept(rounds, symbol, last) else ended(loop, first, final)
         # Heirs of the class cannot read the local of its loop.
         if (is_free or end is not None) and not is_said:
-            interpreter.endings[symbol] = ended(loop, first, final, None) or final
-        end = final if is_free else ended(loop, first, final, end)
+            interpreter.endings[symbol] = without or final
+        end = final if runs(loop) or first == final else end or without
     frame.env[name] = after.with_last(end)
 
 
-def is_empty_by_default(rounds: Rounds) -> bool:
-    """Whether a loop goes through a field without items or rounds where none is given: ``n: int = 0``."""
-    fields = rounds.interpreter.root.info.fields
-    empty = {f"self.{one.name}" for one in fields if is_empty(one.default)}
-    nodes = walk(rounds.loop.rounds.node) if rounds.loop.rounds is not None else ()
-    return any(isinstance(one, ast.Attribute) and ast.unparse(one) in empty for one in nodes)
+def _is_kept(rounds: Rounds, symbol: str, last: Expr) -> bool:
+    """Whether a round adds what it ends with to what it begins with: ``x = x + self.layer(x)``."""
+    interpreter = rounds.interpreter
+    here = len(interpreter.conditions), len(interpreter.loops) + 1
+    found = interpreter.equal.get(frozenset({symbol, last.text}))
+    return found is not None and found[0] <= here[0] and found[1] <= here[1]
 
 
 def runs(loop: Loop) -> bool:
@@ -236,15 +238,13 @@ def runs(loop: Loop) -> bool:
     return bool(loop.first) or is_met
 
 
-def ended(loop: Loop, first: Expr, final: Expr, known: Expr | None) -> Expr | None:
+def ended(loop: Loop, first: Expr, final: Expr) -> Expr | None:
     """The size after a loop, which may have had no round: ``for f in self.widths[:-1]``.
 
-    Unknown where it was unknown at the start, unless the loop carries it.
+    Unknown where it was unknown at the start.
     """
     if runs(loop) or first == final:
         return final
-    if known is not None:
-        return known
     if any(map(_is_unknown, first.names)):
         return None
     if loop.rounds is None:

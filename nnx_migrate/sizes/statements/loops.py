@@ -36,7 +36,6 @@ from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of, target_va
 from nnx_migrate.sizes.statements.loop_carry import (
     carry,
     ended,
-    is_empty_by_default,
     runs,
     settled_entry,
 )
@@ -80,8 +79,7 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
         _forget_rounds(frame, statement, loop, entry, start)
         if not runs(loop):
             _forget_unknown(frame, start)
-            if is_empty_by_default(rounds):
-                _choose_by_rounds(frame, start, rounds, entry)
+            _choose_by_rounds(frame, start, rounds, entry)
         _leave(interpreter, frame, statement, loop)
         _settle_lists(frame, start, loop)
         _join_jumps(frame, left, statement)
@@ -151,11 +149,11 @@ def _forget_unknown(frame: Frame, start: Mapping[str, Value]) -> None:
 def _choose_by_rounds(
     frame: Frame, start: Mapping[str, Value], rounds: Rounds, entry: Entry
 ) -> None:
-    """After a loop that has no round by default a last size is the one before it where it has none."""
+    """After a loop that may have no round a last size is the one before it where it has none."""
     for name in start.keys() & frame.env.keys() - entry.symbols.keys():
         now, first, last = frame.env[name], last_of(start[name]), last_of(frame.env[name])
         if isinstance(now, Array) and first is not None and last is not None:
-            frame.env[name] = now.with_last(ended(rounds.loop, first, last, None))
+            frame.env[name] = now.with_last(ended(rounds.loop, first, last))
 
 
 def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loop) -> None:

@@ -1,0 +1,68 @@
+"""Sizes that ``__init__`` needs above the loop that carries them: there its local is not bound yet.
+
+::
+
+    def setup(self):
+        self.head = nn.Dense(3)  # the call runs it behind the layers
+        self.layers = [nn.Dense(self.width) for _ in range(self.n)]
+
+What the loop ends with is written in terms of fields: ``self.width if self.n > 0 else in_features``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.source.walking import walk
+
+_DEPTH = 8  # what one loop ends with may hang on another one below
+
+_Place = tuple[int, int]
+_Ends = Mapping[str, tuple[_Place, Expr]]
+
+
+def spell_early_sizes(analysis: ClassAnalysis) -> None:
+    """Write the sizes that stand above their loops in terms of fields, where those say them."""
+    interpreter = analysis.interpreter
+    nodes = {id(node): node for cls in analysis.nodes for node in walk(cls)}
+    ends = {
+        name: (_place(nodes[key]), interpreter.endings[name])
+        for key, entries in interpreter.carried.items()
+        for name, _, _ in entries
+        if key in nodes and name in interpreter.endings
+    }
+    if not ends:
+        return
+    for key, uses in interpreter.root.records.items():
+        if key in nodes:
+            at = _place(nodes[key])
+            uses[:] = [
+                replace(
+                    use, sizes={k: one and _spelled(one, at, ends) for k, one in use.sizes.items()}
+                )
+                for use in uses
+            ]
+    for key, entries in interpreter.carried.items():
+        if key in nodes:
+            at = _place(nodes[key])
+            interpreter.carried[key] = [
+                (name, _spelled(first, at, ends), last) for name, first, last in entries
+            ]
+
+
+def _spelled(size: Expr, at: _Place, ends: _Ends) -> Expr:
+    for _ in range(_DEPTH):
+        early = {name: ends[name][1] for name in size.names & ends.keys() if ends[name][0] > at}
+        if not early:
+            break
+        size = ex.substitute(size, early)
+    return size
+
+
+def _place(node: ast.AST) -> _Place:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
