@@ -35,6 +35,14 @@ _FUNCTIONS: Mapping[str, str] = {
 _NUMBERS = frozenset({"bool", "complex", "float", "int", "range", "round", "str"})
 _NONE = ast.Constant(None)
 _LENGTH = "shape[0]"  # what ``len`` of an array reads
+# What jax.Array has (jax 0.10.2), but for what concerns devices.
+_OF_ARRAYS = frozenset(
+    "T all any argmax argmin argsort astype at choose clip compress conj conjugate copy cumprod cumsum diagonal "  # noqa: SIM905
+    "dot dtype flat flatten imag item itemsize mT max mean min nbytes ndim nonzero prod ptp ravel real repeat "
+    "reshape round searchsorted shape size sort squeeze std sum swapaxes take tolist trace transpose var view "
+    "weak_type".split()
+)
+_OF_LISTS = frozenset({"copy", "sort"})
 _NO_ARRAYS = ("int", "bool", "str", "float", "dict", "list", "tuple", "Dict", "List", "Tuple")
 
 
@@ -241,7 +249,7 @@ def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
         if _may_be_array(one) and is_none_literal(defaults.get(one.arg, _NONE))
     }
     flags = asked_for_truth(method) | flags_of(shapes.project, shapes.scope, method)
-    read = candidates - flags - _tables(method)
+    read = candidates - flags - _tables(method) - _collections(method)
     measured = _origins(method, _measured(shapes))
     return frozenset(
         read & (measured | (_origins(method, shapes.nodes.values()) & _arrays(method)))
@@ -264,6 +272,32 @@ def _tables(method: ast.FunctionDef) -> set[str]:
                 found.add(name)
             case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values" | "get"):
                 found.add(name)
+    return found
+
+
+def _collections(method: ast.FunctionDef) -> set[str]:
+    """Names of what has parts that no array has, or is taken apart and shows in no other way to be an array."""
+    named: set[str] = set()
+    apart: set[str] = set()
+    surely = _arrays(method)
+    aliases: list[tuple[str, str]] = []
+    for node in walk(method):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr not in _OF_ARRAYS:
+                named.add(name)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr not in _OF_LISTS:
+                surely.add(name)
+            case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name)):
+                apart.add(name)
+            case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
+                apart.add(name)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int())):
+                apart.add(name)
+            case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=name)):
+                aliases.append((alias, name))
+    found = named | (apart - surely)
+    for _ in aliases:
+        found |= {name for alias, name in aliases if alias in found}
     return found
 
 

@@ -247,8 +247,7 @@ def _names_in(text: str) -> frozenset[str]:
 
 def _widths(sizes: ClassSizes) -> frozenset[str]:
     """Arguments that are submodules' widths, which calls of the whole module measure, and what follows them."""
-    measured = (one for one in sizes.new_arguments if one.submodule)
-    found = {one.name for one in measured if one.axis is not None}
+    found = {one.name for one in sizes.new_arguments if one.submodule}
     carried = [one for many in sizes.carried.values() for one in many]
     before = -1
     while len(found) != before:  # ``x_features = Dense_0_in_features`` in front of a loop
