@@ -137,7 +137,8 @@ class Project:
         """Follow re-exports through the project's own modules to where a symbol is defined."""
         module, rest = self.split(symbol)
         if module is None or not rest or depth == 0:
-            return canonical(symbol)
+            hidden = self._over_module(symbol) if module is not None and depth else None
+            return canonical(symbol) if hidden is None else self.canonical(hidden, depth - 1)
         binding = module.table.get(rest[0])
         tail = list(rest[1:])
         if isinstance(binding, Import):
@@ -150,6 +151,17 @@ class Project:
             star = self._star_symbol(rest[0], Scope(module), depth - 1)
             return self.canonical(".".join([star, *tail]), depth - 1) if star else symbol
         return symbol
+
+    def _over_module(self, symbol: str) -> str | None:
+        """What a package imports by the name of its own module, and so has in its place.
+
+        ``from .plot import plot`` in ``pkg/__init__.py``: after it ``pkg.plot`` is the function.
+        """
+        home, _, word = symbol.rpartition(".")
+        package = self.modules.get(home)
+        binding = package.table.get(word) if package is not None else None
+        target = binding.target if isinstance(binding, Import) else symbol
+        return target if target != symbol else None
 
     def split(self, symbol: str) -> tuple[Module | None, tuple[str, ...]]:
         """The project module that a symbol lies in and the rest of its name."""
