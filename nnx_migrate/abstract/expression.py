@@ -307,6 +307,11 @@ def negation(test: Expr) -> Expr:
     return Expr(ast.UnaryOp(ast.Not(), test.node))
 
 
+def greater(one: Expr, other: Expr) -> Expr:
+    """``one > other``."""
+    return Expr(ast.Compare(one.node, [ast.Gt()], [other.node]))
+
+
 def choose(test: Expr, yes: Expr, no: Expr) -> Expr:
     """``yes if test else no``."""
     return yes if yes == no else Expr(ast.IfExp(test.node, yes.node, no.node))

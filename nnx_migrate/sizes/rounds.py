@@ -49,7 +49,7 @@ def _has_rounds(value: Value) -> Expr | None:
             return _has_rounds(inner)
         case _:
             count = length_of(value)
-            found = ex.parse(f"{count.text} > 0") if count is not None else None
+            found = ex.greater(count, ex.literal(0)) if count is not None else None
     return found if found is not None and not (found.is_constant or found.names) else None
 
 
@@ -102,11 +102,11 @@ def _range_goes_on(arguments: tuple[Expr, ...]) -> Expr | None:
         return None
     match arguments:
         case [stop]:
-            return ex.parse(f"{stop.text} > 0")
+            return ex.greater(stop, ex.literal(0))
         case [start, stop]:
-            return ex.parse(f"{stop.text} > {start.text}")
+            return ex.greater(stop, start)
         case [start, stop, step] if step.is_constant and isinstance(step.constant, int):
-            return ex.parse(f"{stop.text} {'>' if step.constant > 0 else '<'} {start.text}")
+            return ex.greater(stop, start) if step.constant > 0 else ex.greater(start, stop)
     return None
 
 

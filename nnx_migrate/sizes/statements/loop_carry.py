@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.slices import bounds
 from nnx_migrate.abstract.values import Argument, Array, Unknown, Value, as_array
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
@@ -234,8 +235,8 @@ def _is_kept(rounds: Rounds, symbol: str, last: Expr) -> bool:
 
 def runs(loop: Loop) -> bool:
     """Whether a loop surely has a round."""
-    is_met = loop.rounds is not None and loop.rounds.is_constant and bool(loop.rounds.constant)
-    return bool(loop.first) or is_met
+    least = bounds(loop.rounds)[0] if loop.rounds is not None else None
+    return bool(loop.first) or (least is not None and least > 0)
 
 
 def ended(loop: Loop, first: Expr, final: Expr) -> Expr | None:
@@ -249,7 +250,7 @@ def ended(loop: Loop, first: Expr, final: Expr) -> Expr | None:
         return None
     if loop.rounds is None:
         return final
-    return ex.choose(ex.parse(f"{loop.rounds.text} > 0"), final, first)
+    return ex.choose(ex.greater(loop.rounds, ex.literal(0)), final, first)
 
 
 def _is_unknown(identifier: str) -> bool:
