@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -123,14 +124,18 @@ def _check_skipped(loaded: Loaded, path: str, text: str) -> None:
     loaded.unchanged.append(path)
 
 
+_RUNNING = ".".join(map(str, sys.version_info[:2]))
+_FIX = f"fix the file, or run with a later Python than {_RUNNING} if it is written for one, and run again"
+
+
 def reason_of(error: BaseException) -> str:
     """Why a file cannot be parsed, in one line."""
     if isinstance(error, SyntaxError) and error.lineno is None:
-        return f"not valid Python: {error.msg}; fix the file and run again"
+        return f"not valid Python: {error.msg}; {_FIX}"
     if isinstance(error, SyntaxError):
         place = f"line {error.lineno}, column {error.offset}"
         hint = "; is it Python 2?" if "print" in str(error.msg) else ""
-        return f"not valid Python at {place}: {error.msg}{hint}; fix the file and run again"
+        return f"not valid Python at {place}: {error.msg}{hint}; {_FIX}"
     return f"cannot be parsed: {type(error).__name__}: {error}"
 
 
