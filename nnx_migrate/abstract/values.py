@@ -390,6 +390,7 @@ class Use:
     form: CallForm | None = None  # of a layer's call, where the text shows its arguments
     rounds: tuple[Expr, ...] = ()  # hold where the loops around it that made it not have a round
     is_open: bool = False  # whether such a loop has a round, only the call knows
+    current: frozenset[str] = frozenset()  # carried sizes of the rounds that it is a part of
 
     @property
     def certain(self) -> bool:

@@ -87,6 +87,7 @@ class Interpreter(ABC):
     )  # names of carried sizes, by the loop and the local
     carried_by_call: frozenset[str] = frozenset()  # carried sizes that `__call__` has shown
     endings: dict[str, Expr] = field(default_factory=dict)  # carried sizes in terms of fields
+    nested: set[str] = field(default_factory=set)  # carried sizes of loops in rounds of others
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
     initial_facts: set[int] = field(default_factory=set)  # ids of conditions on the initial call
@@ -275,8 +276,15 @@ class Interpreter(ABC):
                 form,
                 self._rounds(module, around),
                 any(one.is_open for one in around),
+                self.current_symbols(),
             )
             self.add(use)
+
+    def current_symbols(self) -> frozenset[str]:
+        """The carried sizes of the rounds that run."""
+        loops = {id(one) for one in self.carrying}
+        named = self.symbols.items() if loops else ()
+        return frozenset(symbol for (loop, _), symbol in named if id(loop) in loops)
 
     def add(self, use: Use) -> None:
         """Remember a call of a submodule that a module owns."""

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Use
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.source.walking import walk
 
@@ -40,19 +41,21 @@ def spell_early_sizes(analysis: ClassAnalysis) -> None:
         return
     for key, uses in interpreter.root.records.items():
         if key in nodes:
-            at = _place(nodes[key])
-            uses[:] = [
-                replace(
-                    use, sizes={k: one and _spelled(one, at, ends) for k, one in use.sizes.items()}
-                )
-                for use in uses
-            ]
+            uses[:] = [_of_use(use, _place(nodes[key]), ends) for use in uses]
     for key, entries in interpreter.carried.items():
         if key in nodes:
             at = _place(nodes[key])
             interpreter.carried[key] = [
-                (name, _spelled(first, at, ends), last) for name, first, last in entries
+                (name, first if name in interpreter.nested else _spelled(first, at, ends), last)
+                for name, first, last in entries
             ]
+
+
+def _of_use(use: Use, at: _Place, ends: _Ends) -> Use:
+    """A call of a submodule that is built there; in a round its sizes are the round's."""
+    behind = {name: end for name, end in ends.items() if name not in use.current}
+    sizes = {name: size and _spelled(size, at, behind) for name, size in use.sizes.items()}
+    return replace(use, sizes=sizes)
 
 
 def _spelled(size: Expr, at: _Place, ends: _Ends) -> Expr:

@@ -206,6 +206,7 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     if not isinstance(after, Array) or last is None:
         return
     is_said = symbol in interpreter.carried_by_call
+    interpreter.nested |= {symbol} if interpreter.carrying else set()
     if frame.own and not is_said:
         for owner in _owners(rounds):
             before, latest = _spelled(rounds, owner, first, last)

@@ -146,7 +146,7 @@ DECIDED = {
     ),
     "what follows a return in a loop": (
         "for n in range(3):\n    if n == 1 and not self.is_initializing():\n        return x\n"
-        "    x = nn.Dense(3, name=f'dense_{n}')(x)\nreturn x\n"
+        "    x = nn.Dropout(0.5, deterministic=False)(x)\nreturn x\n"
     ),
 }
 
@@ -173,6 +173,17 @@ EXPLICIT = {
     "an update": (
         "seen = self.variable('batch_stats', 'seen', jnp.zeros, ())\nx = nn.Dense(5)(x) + seen.value\n"
         "if self.is_mutable_collection('batch_stats'):\n    seen.value = seen.value + 1\nreturn x\n"
+    ),
+    "a layer with variables that only init makes": (
+        "if self.is_initializing():\n    x = nn.Dense(3, name='more')(x)\nreturn x\n"
+    ),
+    "layers with variables that later calls return before": (
+        "for n in range(3):\n    if n == 1 and not self.is_initializing():\n        return x\n"
+        "    x = nn.Dense(3, name=f'dense_{n}')(x)\nreturn x\n"
+    ),
+    "what shape a parameter has": (
+        "scale = self.param('scale', nn.initializers.ones, (1, 3))\n"
+        "return nn.Dense(scale.shape[-1])(x * scale)\n"
     ),
     "the shape of a parameter": (
         "scale = self.param('scale', nn.initializers.ones, (1, 3))\n"

@@ -5,7 +5,9 @@
     x = nn.Dropout(0.1 if self.is_initializing() else 0.5)(x)  # another one in later calls
     if self.is_initializing():
         return x
-    x = nn.Dense(3)(x)  # only in later calls
+    x = nn.Dropout(0.5)(x)  # only in later calls
+
+A layer with variables may hang on an answer: where ``init`` makes none for it, Linen has none later.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Exit, Leave, Loop, Step, builds
@@ -47,8 +50,8 @@ def refuse_answers(
         if any(tainted_name(one, at, replaced) for one in read):
             raise _refused(item, "it is built with what only a call can ask")
     asked = answers.steps.keys() - taint.steps.keys()
-    for item in _decided(steps, asked):
-        if _is_submodule(item):
+    for item, is_alone in _decided(steps, asked) if asked else ():
+        if _is_submodule(item) and not (is_alone and _has_variables(item)):
             raise _refused(item, "only a call can ask whether it is built")
 
 
@@ -57,15 +60,26 @@ def _is_submodule(item: Item) -> bool:
     return item.site is not None
 
 
-def _decided(steps: Sequence[Step], asked: Collection[int]) -> Iterator[Item]:
-    """What is built below steps that ask, or after one that may end the method or a round."""
+def _has_variables(item: Item) -> bool:
+    """Whether it surely is a layer with variables, under a name that no number of others decides."""
+    layer = layer_of(item.site.symbol) if item.site is not None else None
+    return layer is not None and not layer.is_stateless and item.name is not None
+
+
+def _decided(steps: Sequence[Step], asked: Collection[int]) -> Iterator[tuple[Item, bool]]:
+    """What is built below steps that ask, or after one that may end the method or a round.
+
+    With each, whether it is that or nothing: not one of two, nor one of several rounds.
+    """
     may_end = False
     for step in steps:
-        below = _below(step)
         if id(step) in asked or may_end:
-            yield from builds((step,))
+            is_alone = not isinstance(step, Loop) and not (
+                isinstance(step, Branch) and builds(step.body) and builds(step.orelse)
+            )
+            yield from ((item, is_alone) for item in builds((step,)))
         else:
-            yield from _decided(below, asked)
+            yield from _decided(_below(step), asked)
         may_end = may_end or _may_end((step,), asked)
 
 

@@ -37,7 +37,12 @@ from nnx_migrate.rewrite.classes.reading.effects import Effects, effects_on
 from nnx_migrate.rewrite.classes.reading.evaluation import closures_of, free_names, held_parts
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
-from nnx_migrate.rewrite.classes.reading.questions import ANSWER, changed_globals, with_answers
+from nnx_migrate.rewrite.classes.reading.questions import (
+    ANSWER,
+    changed_globals,
+    with_answers,
+    without_traits,
+)
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
@@ -148,7 +153,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     moved = {key: frozenset[str]() for key in moves.values}
     replaced |= moved
     taint = taint_of(steps, method.unknown, replaced)
-    asked = {**asked, **moved}
+    asked = {**without_traits(method.project, method.scope, method.method, asked), **moved}
     unknown += changed_globals(method.method, steps)
     refuse_answers(steps, taint, taint_of(steps, unknown, asked), asked, moves.values)
     shapes.whole = _whole(items, moves, _widths(method.sizes), method.context)

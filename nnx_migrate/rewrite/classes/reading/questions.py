@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 
+from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.rewrite.classes.items import Item, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import Step, binds
 from nnx_migrate.rewrite.classes.reading.taint import Replaced
 from nnx_migrate.source.bindings import bindings_below, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
 ANSWER = "<answer>"  # stands for every answer; no name of Python's
@@ -23,6 +26,7 @@ _QUESTIONS = frozenset(
     {"get_variable", "has_rng", "has_variable", "is_initializing", "is_mutable_collection"}
     | {"make_rng", "variables"}
 )
+_TRAITS = frozenset({"dtype", "ndim", "shape", "size"})
 _STATE = frozenset({"make_rng", "param", "variable"})
 
 
@@ -43,6 +47,25 @@ def with_answers(
     return found
 
 
+def without_traits(
+    project: Project, scope: Scope, method: ast.FunctionDef, answers: Replaced
+) -> Replaced:
+    """``answers`` where what every call has alike reads none: shapes, and a lift's options.
+
+    The axes of a lift may differ in ``init``, which the lifted class knows as Linen does.
+    """
+    found = dict(answers)
+    for node in walk(method):
+        match node:
+            case ast.Attribute(attr=name) if name in _TRAITS:
+                found[id(node)] = frozenset()
+            case ast.Call(func=function, args=[lifted, *_]) if (
+                project.resolve(function, scope) in CLASS_LIFTS
+            ):
+                found[id(node)] = free_names(lifted, answers)
+    return found
+
+
 def changed_globals(method: ast.FunctionDef, steps: Sequence[Step]) -> frozenset[str]:
     """Names of around that the method changes the objects of, so that each call finds others."""
     changed = frozenset(name for one in binds(steps) for name in one.mutates)
@@ -59,6 +82,7 @@ def _asks(node: ast.AST, receiver: str, asking: Collection[str]) -> bool:
     return False
 
 
+@lru_cache(maxsize=256)  # every reading of a method asks
 def _asking_members(cls: ClassInfo) -> frozenset[str]:
     """The methods and properties of a class that ask, themselves or through others, and its state's attributes."""
     methods = [(name, one) for owner in cls.mro for name, one in owner.methods.items()]
