@@ -244,7 +244,7 @@ def _rounds(body: str, setup: str = "self.second = nn.Dense(6)") -> str:
     [
         ("for _ in range(self.n):\n  x = self.second(x)", "self.n > 0"),
         ("for i in range(2, self.n):\n  x = self.second(x)", "self.n > 2"),
-        ("for i in range(self.n, 0, -1):\n  x = self.second(x)", "0 < self.n"),
+        ("for i in range(self.n, 0, -1):\n  x = self.second(x)", "self.n > 0"),
         ("for i in range(0, self.n, 2):\n  x = self.second(x)", "self.n > 0"),
         ("for i in reversed(range(1, self.n)):\n  x = self.second(x)", "self.n > 1"),
         ("for _ in self.widths:\n  x = self.second(x)", "len(self.widths) > 0"),
