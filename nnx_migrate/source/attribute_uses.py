@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from nnx_migrate.source.bindings import bound_values
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
@@ -340,6 +341,9 @@ class AttributeUses:
         function = module.parents.function(use)
         inside = [use, *takewhile(lambda one: one is not function, module.parents.above(use))]
         return value in inside and not any(isinstance(one, _LOOPS) for one in inside)
+
+
+attribute_uses = Fact(AttributeUses)
 
 
 def _gives_a_value(module: Module, call: ast.Call) -> bool:

@@ -153,15 +153,19 @@ class Project:
         return symbol
 
     def _over_module(self, symbol: str) -> str | None:
-        """What a package imports by the name of its own module, and so has in its place.
+        """What a package imports by the name of its own module, also by a star, and so has in its place.
 
         ``from .plot import plot`` in ``pkg/__init__.py``: after it ``pkg.plot`` is the function.
         """
         home, _, word = symbol.rpartition(".")
         package = self.modules.get(home)
-        binding = package.table.get(word) if package is not None else None
-        target = binding.target if isinstance(binding, Import) else symbol
-        return target if target != symbol else None
+        if package is None:
+            return None
+        binding = package.table.get(word)
+        if isinstance(binding, Import):
+            return binding.target if binding.target != symbol else None
+        source = self.stars.homes(package)[0].get(word) if binding is None else None
+        return f"{source}.{word}" if source is not None else None
 
     def split(self, symbol: str) -> tuple[Module | None, tuple[str, ...]]:
         """The project module that a symbol lies in and the rest of its name."""

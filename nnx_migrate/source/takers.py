@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TypeGuard
 
-from nnx_migrate.source.attribute_uses import Asked, AttributeUses
+from nnx_migrate.source.attribute_uses import Asked, AttributeUses, attribute_uses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.named_imports import (
@@ -157,7 +157,7 @@ def imports_by_name(project: Project) -> Mapping[str, tuple[NamedImport, ...]]:
 
 @lru_cache(maxsize=1)  # every attempt of a run asks
 def _takers(project: Project) -> tuple[Taker, ...]:
-    taken = AttributeUses(project)
+    taken = attribute_uses(project)
     found: list[Taker] = []
     for module in project.modules.values():
         imports = imports_by_name(project)[module.name]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from nnx_migrate.constructs import name_rule, rule_for
 from nnx_migrate.constructs.common.base import PLACEMENT, Code, Context
@@ -28,7 +27,7 @@ from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unk
 from nnx_migrate.rewrite.outside.module_values import may_hold_module, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
-from nnx_migrate.source.attribute_uses import SETTERS, AttributeUses
+from nnx_migrate.source.attribute_uses import SETTERS, attribute_uses
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.linked import class_homes
@@ -56,11 +55,6 @@ class _Walk:
     draft: Draft
     plain: set[int] = field(default_factory=set)  # ids of mentions that stay as they are
     declared: dict[str, list[Argument]] = field(default_factory=dict)
-
-    @cached_property
-    def uses(self) -> AttributeUses:
-        """What the program takes of values."""
-        return AttributeUses(self.project)
 
     def at(self, place: Place) -> None:
         """Edit one place, or doubt the class it names."""
@@ -176,14 +170,16 @@ class _Walk:
                 module = self.project.modules.get(self.project.resolve(owner, scope) or "")
                 # Names and docs are the class's own.
                 is_plain = isinstance(name, ast.Constant)
-                is_plain = is_plain or self.uses.only_describes(self.places.module, call)
+                is_plain = is_plain or attribute_uses(self.project).only_describes(
+                    self.places.module, call
+                )
                 return None if is_plain else module
         return None
 
     def _given_by(self, call: ast.Call, module: Module | None) -> Iterator[ClassInfo]:
         """The explicit classes that a call may give which takes a computed name of a module."""
         _, _, found = asking_calls(self.project).get(id(call), ("", call, ()))
-        if found and self.uses.changes(self.places.module, call):
+        if found and attribute_uses(self.project).changes(self.places.module, call):
             found = ()
         if module is None and not found:
             return  # as nearly all calls
@@ -250,7 +246,7 @@ class _Walk:
             case ast.Call(func=called, args=[first, *_]) if first is node:
                 if last_name(called) in SETTERS:
                     raise Unknown("attributes of the class itself are set here")
-        if self.uses.changes(self.places.module, node):
+        if attribute_uses(self.project).changes(self.places.module, node):
             raise Unknown("attributes of the class itself are set by code that gets it here")
 
     def _is_method(self, cls: ClassInfo, node: ast.Attribute) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.source.attribute_uses import AttributeUses
+from nnx_migrate.source.attribute_uses import attribute_uses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import Assignment, Definition, Import, first_name, last_name
@@ -64,9 +64,9 @@ class Access:
         return self.word in (None, cls.node.name) or asked == cls.name
 
 
-def accesses(project: Project, places: Places, uses: AttributeUses) -> Iterator[Access]:
+def accesses(project: Project, places: Places) -> Iterator[Access]:
     """Every such place of a module."""
-    return _Reader(project, places.module, places, uses).accesses()
+    return _Reader(project, places.module, places).accesses()
 
 
 @dataclass
@@ -74,7 +74,6 @@ class _Reader:
     project: Project
     module: Module
     places: Places
-    uses: AttributeUses
 
     def accesses(self) -> Iterator[Access]:
         for place in self.places:
@@ -111,19 +110,7 @@ class _Reader:
         if head is None or head.id not in self._heads:
             return None
         symbol = self.project.resolve(node, scope)
-        if symbol not in self.project.modules or self._is_covered(symbol):
-            return None
-        return symbol
-
-    def _is_covered(self, symbol: str) -> bool:
-        """Whether a package takes all names of its modules, and one is that of the module itself.
-
-        After ``from .identity import *`` in it, ``layers.identity`` is the function.
-        """
-        home, _, word = symbol.rpartition(".")
-        package = self.project.modules.get(home)
-        stars = [self.project.modules.get(one) for one in package.stars] if package else []
-        return any(one is not None and word in one.table for one in stars)
+        return symbol if symbol in self.project.modules else None
 
     @cached_property
     def _heads(self) -> set[str]:
@@ -158,7 +145,8 @@ class _Reader:
                 owner is node and last_name(function) in _BY_STRING
             ):
                 if last_name(function) in _READERS and (
-                    isinstance(given, ast.Constant) or self.uses.only_describes(self.module, parent)
+                    isinstance(given, ast.Constant)
+                    or attribute_uses(self.project).only_describes(self.module, parent)
                 ):
                     return
                 node = parent
@@ -170,7 +158,7 @@ class _Reader:
             case ast.Attribute() | ast.Compare() | ast.Expr():
                 return
             case _:
-                taken = self.uses.of(self.module, value)
+                taken = attribute_uses(self.project).of(self.module, value)
                 words = [None] if taken is None else taken
         homes = (symbol, *self._handing_on(symbol))
         bound = [(home, word) for word in words for home in homes]

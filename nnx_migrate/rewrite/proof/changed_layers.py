@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.proof.doubt import Doubt
-from nnx_migrate.source.attribute_uses import SETTERS, AttributeUses
+from nnx_migrate.source.attribute_uses import SETTERS, attribute_uses
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import first_name, last_name
 from nnx_migrate.source.project import Module, Project
@@ -33,14 +33,10 @@ def first_change(found: Iterable[Doubt | None]) -> Doubt | None:
 
 def changed_layers_in(project: Project, module: Module) -> Doubt | None:
     """The first place of one module that does so."""
-    uses = _attribute_uses(project)
     for node in module.nodes:
-        if _changes(project, module, node) or _hands_on(project, module, node, uses):
+        if _changes(project, module, node) or _hands_on(project, module, node):
             return Doubt(module.path, getattr(node, "lineno", 1), _REASON)
     return None
-
-
-_attribute_uses = Fact(AttributeUses)
 
 
 def _changes(project: Project, module: Module, node: ast.AST) -> bool:
@@ -54,7 +50,7 @@ def _changes(project: Project, module: Module, node: ast.AST) -> bool:
     return False
 
 
-def _hands_on(project: Project, module: Module, node: ast.AST, uses: AttributeUses) -> bool:
+def _hands_on(project: Project, module: Module, node: ast.AST) -> bool:
     """Whether code that gets one of Linen's under another name sets an attribute of it."""
     if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
         return False
@@ -62,7 +58,9 @@ def _hands_on(project: Project, module: Module, node: ast.AST, uses: AttributeUs
         case ast.Call(func=called) if called is node:
             return False
         case ast.Call() | ast.keyword() | ast.Assign() | ast.Tuple() | ast.List():
-            return _is_of_linen(project, module, node) and uses.changes(module, node)
+            return _is_of_linen(project, module, node) and attribute_uses(project).changes(
+                module, node
+            )
     return False
 
 

@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.members import classes_of
 from nnx_migrate.sizes.candidates import candidates_of
-from nnx_migrate.source.attribute_uses import AttributeUses
+from nnx_migrate.source.attribute_uses import attribute_uses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.other_values import is_no_module, is_self
@@ -28,7 +28,7 @@ Holders = Mapping[str, Mapping[str, tuple[str, ...]]]  # by field and class: wha
 
 def class_field_doubts(project: Project, attempt: Attempt) -> Iterator[tuple[str, Doubt]]:
     """Converted classes with such a field that some code around them replaces, or compares with a class."""
-    holders, uses = _holders(project, attempt), AttributeUses(project)
+    holders = _holders(project, attempt)
     for module in project.modules.values() if holders else ():
         for node in module.nodes:
             match node:
@@ -37,7 +37,7 @@ def class_field_doubts(project: Project, attempt: Attempt) -> Iterator[tuple[str
                 case ast.Compare() | ast.Dict():
                     yield from _compared(project, module, node, holders)
                 case ast.Attribute(attr=name, ctx=ast.Load()) if name in holders:
-                    yield from _read(project, module, node, holders[name], uses)
+                    yield from _read(project, module, node, holders[name])
 
 
 def _holders(project: Project, attempt: Attempt) -> Holders:
@@ -74,12 +74,11 @@ def _read(
     module: Module,
     node: ast.Attribute,
     classes: Collection[str],
-    uses: AttributeUses,
 ) -> Iterator[tuple[str, Doubt]]:
     """``block.conv`` of another module, which is one of the classes: others build with it as Linen does."""
     if is_self(node.value) or is_no_module(project, module, node.value):
         return
-    if uses.of(module, node) == frozenset():  # printed, compared
+    if attribute_uses(project).of(module, node) == frozenset():  # printed, compared
         return
     owners = classes_of(project, module, node.value)
     reason = f"{node.attr}, which holds a class of modules, is read here"

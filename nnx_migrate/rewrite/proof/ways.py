@@ -11,7 +11,6 @@ from nnx_migrate.rewrite.proof.accesses import EXAMPLE, SUBCLASSES, Access, acce
 from nnx_migrate.rewrite.proof.ambiguous_names import ambiguous_names
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.module_hooks import hooked_names
-from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.linked import linked_modules
@@ -30,14 +29,14 @@ class Ways:
 @Fact  # every attempt of a run asks
 def ways(project: Project) -> Ways:
     """Read the places of a project where code may get a class."""
-    linked, uses = linked_modules(project), AttributeUses(project)
+    linked = linked_modules(project)
     by_place: list[Access] = []
     by_name: list[Access] = []
     for module in project.modules.values():
         is_example = project.runs_examples and EXAMPLE in module.text
         if module.name in linked or SUBCLASSES in module.text or is_example:
             places = places_of(module, frozenset())
-            by_place += accesses(project, places, uses)
+            by_place += accesses(project, places)
             by_place += hooked_names(project, places)
             by_name += ambiguous_names(project, places) if module.name in linked else ()
     return Ways(tuple(by_place), tuple(by_name))

@@ -16,7 +16,7 @@ from nnx_migrate.source.walking import walk
 
 def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
     """Submodules built where ``__init__`` cannot build them."""
-    inside = {id(node): node for cls in analysis.nodes for node in walk(cls)}
+    inside = analysis.nodes_by_id
     rounds = [node for node in inside.values() if isinstance(node, ast.While)]
     repeated = {id(node) for loop in rounds for node in walk(loop)}
     for key, module in analysis.interpreter.built.items():

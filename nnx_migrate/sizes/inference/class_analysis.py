@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from nnx_migrate.abstract.values import Instance, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import ClassEvidence
 from nnx_migrate.sizes.interpreter import Interpreter
 from nnx_migrate.sizes.result import ClassSizes, Elsewhere, Origin, Untold
+from nnx_migrate.source.walking import walk
 
 INPUT = re.compile(r"\bsize__\w+")
 
@@ -44,3 +46,8 @@ class ClassAnalysis:
     def nodes(self) -> list[ast.ClassDef]:
         """Class statements whose code the class runs."""
         return [cls.node for cls in self.root.info.mro]
+
+    @cached_property
+    def nodes_by_id(self) -> Mapping[int, ast.AST]:
+        """All nodes of these statements."""
+        return {id(node): node for cls in self.nodes for node in walk(cls)}

@@ -19,7 +19,6 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Use
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.source.walking import walk
 
 _DEPTH = 8  # what one loop ends with may hang on another one below
 
@@ -30,15 +29,15 @@ _Ends = Mapping[str, tuple[_Place, Expr]]
 def spell_early_sizes(analysis: ClassAnalysis) -> None:
     """Write the sizes that stand above their loops in terms of fields, where those say them."""
     interpreter = analysis.interpreter
-    nodes = {id(node): node for cls in analysis.nodes for node in walk(cls)}
+    if not interpreter.endings:
+        return
+    nodes = analysis.nodes_by_id
     ends = {
         name: (_place(nodes[key]), interpreter.endings[name])
         for key, entries in interpreter.carried.items()
         for name, _, _ in entries
         if key in nodes and name in interpreter.endings
     }
-    if not ends:
-        return
     for key, uses in interpreter.root.records.items():
         if key in nodes:
             uses[:] = [_of_use(use, _place(nodes[key]), ends) for use in uses]

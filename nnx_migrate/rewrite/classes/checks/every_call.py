@@ -7,16 +7,13 @@ from collections.abc import Iterator
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
+from nnx_migrate.rewrite.classes.reading.questions import QUESTIONS
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, walk
 
 RULE = "setup"
 _CHANGES = frozenset({"put_variable", "sow"})
-# What has another answer in each call, or in ``init`` alone.
-_ASKS = frozenset(
-    {"get_variable", "has_variable", "is_initializing", "is_mutable_collection", "make_rng"}
-    | {"perturb", "variables"}
-)
+_ASKS = QUESTIONS | {"perturb"}
 _MAKES = frozenset({"param", "variable"})
 
 

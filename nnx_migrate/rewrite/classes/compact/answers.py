@@ -18,7 +18,16 @@ from collections.abc import Collection, Iterator, Sequence
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.reading.flow import Branch, Exit, Leave, Loop, Step, builds
+from nnx_migrate.rewrite.classes.reading.flow import (
+    Branch,
+    Exit,
+    Leave,
+    Loop,
+    Step,
+    below,
+    builds,
+    each_step,
+)
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.rewrite.classes.writing.construct import operands_of
 
@@ -79,33 +88,20 @@ def _decided(steps: Sequence[Step], asked: Collection[int]) -> Iterator[tuple[It
             )
             yield from ((item, is_alone) for item in builds((step,)))
         else:
-            yield from _decided(_below(step), asked)
-        may_end = may_end or _may_end((step,), asked)
+            yield from _decided(below(step), asked)
+        may_end = may_end or _may_end(step, asked)
 
 
-def _may_end(steps: Sequence[Step], asked: Collection[int]) -> bool:
-    """Whether a step that asks may end the method, or a round of a loop."""
+def _may_end(step: Step, asked: Collection[int]) -> bool:
+    """Whether a step that asks, it or one in it, may end the method, or a round of a loop."""
     return any(
-        (id(one) in asked and _ends(_below(one))) or _may_end(_below(one), asked) for one in steps
+        id(one) in asked and any(map(_ends, each_step((one,)))) for one in each_step((step,))
     )
 
 
-def _ends(steps: Sequence[Step]) -> bool:
-    return any(
-        isinstance(one, Leave)
-        or (isinstance(one, Exit) and not isinstance(one.node, ast.Raise))
-        or _ends(_below(one))
-        for one in steps
-    )
-
-
-def _below(step: Step) -> Sequence[Step]:
-    match step:
-        case Branch(body=body, orelse=orelse):
-            return (*body, *orelse)
-        case Loop(body=body):
-            return body
-    return ()
+def _ends(step: Step) -> bool:
+    is_exit = isinstance(step, Exit) and not isinstance(step.node, ast.Raise)
+    return is_exit or isinstance(step, Leave)
 
 
 def _refused(item: Item, reason: str) -> Refused:

@@ -19,7 +19,13 @@ from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
-from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Loop, Step, builds
+from nnx_migrate.rewrite.classes.reading.flow import (
+    Branch,
+    Build,
+    Step,
+    builds,
+    each_step,
+)
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint
 from nnx_migrate.source.walking import walk
 
@@ -109,13 +115,7 @@ def call_tests(steps: Sequence[Step], taint: Taint) -> Iterator[ast.expr]:
 
 
 def _branches(steps: Sequence[Step]) -> Iterator[Branch]:
-    for step in steps:
-        match step:
-            case Branch(body=body, orelse=orelse):
-                yield step
-                yield from _branches((*body, *orelse))
-            case Loop(body=body):
-                yield from _branches(body)
+    return (one for one in each_step(steps) if isinstance(one, Branch))
 
 
 def check_in_call(facts: Sequence[SizeArgument]) -> Statement:

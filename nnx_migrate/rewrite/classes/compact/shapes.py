@@ -9,7 +9,7 @@ has computed such an array is built by then: a copy of it runs, so that its stat
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.edit.calls import call
@@ -249,11 +249,10 @@ def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
         if _may_be_array(one) and is_none_literal(defaults.get(one.arg, _NONE))
     }
     flags = asked_for_truth(method) | flags_of(shapes.project, shapes.scope, method)
-    read = candidates - flags - _tables(method) - _collections(method)
+    arrays = _arrays(method)
+    read = candidates - flags - _collections(method, arrays)
     measured = _origins(method, _measured(shapes))
-    return frozenset(
-        read & (measured | (_origins(method, shapes.nodes.values()) & _arrays(method)))
-    )
+    return frozenset(read & (measured | (_origins(method, shapes.nodes.values()) & arrays)))
 
 
 def _measured(shapes: Shapes) -> Iterator[ast.expr]:
@@ -263,23 +262,11 @@ def _measured(shapes: Shapes) -> Iterator[ast.expr]:
             yield value
 
 
-def _tables(method: ast.FunctionDef) -> set[str]:
-    """Names of dicts: what is read by a word, or by a dict's methods."""
-    found: set[str] = set()
-    for node in walk(method):
-        match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
-                found.add(name)
-            case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values" | "get"):
-                found.add(name)
-    return found
-
-
-def _collections(method: ast.FunctionDef) -> set[str]:
+def _collections(method: ast.FunctionDef, arrays: Collection[str]) -> set[str]:
     """Names of what has parts that no array has, or is taken apart and shows in no other way to be an array."""
     named: set[str] = set()
     apart: set[str] = set()
-    surely = _arrays(method)
+    surely = {*arrays}
     aliases: list[tuple[str, str]] = []
     for node in walk(method):
         match node:
@@ -291,6 +278,8 @@ def _collections(method: ast.FunctionDef) -> set[str]:
                 apart.add(name)
             case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
                 apart.add(name)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
+                named.add(name)
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int())):
                 apart.add(name)
             case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=name)):

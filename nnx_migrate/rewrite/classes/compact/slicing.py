@@ -27,6 +27,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     Unclear,
     binds,
     builds,
+    each_step,
 )
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, value_of
 from nnx_migrate.source.bindings import target_names
@@ -305,15 +306,10 @@ def _leaves(step: Branch) -> bool:
 
 def _returns(steps: Sequence[Step]) -> bool:
     """Whether the method may end in these steps."""
-    for one in steps:
-        match one:
-            case Exit(node=ast.Return()) | Leave():
-                return True
-            case Branch(body=body, orelse=orelse) if _returns((*body, *orelse)):
-                return True
-            case Loop(body=body) if _returns(body):
-                return True
-    return False
+    return any(
+        isinstance(one, Leave) or (isinstance(one, Exit) and isinstance(one.node, ast.Return))
+        for one in each_step(steps)
+    )
 
 
 def _left(node: ast.stmt) -> Refused:

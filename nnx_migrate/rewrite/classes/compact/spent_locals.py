@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from nnx_migrate.rewrite.classes.compact.survey import Survey
 from nnx_migrate.rewrite.classes.reading.attributes import statements
-from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Exit, Loop, Step
+from nnx_migrate.rewrite.classes.reading.flow import Bind, Exit, Step, each_step
 from nnx_migrate.rewrite.classes.reading.unread import emptied, unread
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.walking import each, walk
@@ -121,11 +121,4 @@ def _below(body: list[ast.stmt], ifs: Collection[int]) -> set[int]:
 
 def _nodes(steps: Sequence[Step]) -> Iterator[ast.AST]:
     """The assignments and exits among the steps."""
-    for step in steps:
-        match step:
-            case Bind(node=node) | Exit(node=node):
-                yield node
-            case Branch(body=body, orelse=orelse):
-                yield from _nodes((*body, *orelse))
-            case Loop(body=body):
-                yield from _nodes(body)
+    return (one.node for one in each_step(steps) if isinstance(one, Bind | Exit))

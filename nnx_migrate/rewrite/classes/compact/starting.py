@@ -18,11 +18,10 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable, self_call
 from nnx_migrate.rewrite.classes.reading.flow import (
     Bind,
-    Branch,
     Exit,
-    Loop,
     Step,
     binds,
+    each_step,
 )
 from nnx_migrate.rewrite.classes.reading.taint import (
     Replaced,
@@ -149,14 +148,8 @@ def _initial_updates(
 
 
 def _may_leave(step: Step) -> bool:
-    match step:
-        case Exit(node=node):
-            return not isinstance(node, ast.Raise)
-        case Branch(body=body, orelse=orelse):
-            return any(map(_may_leave, (*body, *orelse)))
-        case Loop(body=body):
-            return any(map(_may_leave, body))
-    return False
+    exits = (one for one in each_step((step,)) if isinstance(one, Exit))
+    return any(not isinstance(one.node, ast.Raise) for one in exits)
 
 
 def _needs_only_arrays(

@@ -39,9 +39,9 @@ from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.questions import (
     ANSWER,
+    answers_in,
     changed_globals,
-    with_answers,
-    without_traits,
+    traits_in,
 )
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.run_time_names import run_time_names
@@ -139,7 +139,8 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     ]  # what goes counts where it builds something
     steps = with_aliases(flow_of(body, items), method.method)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
-    asked = with_answers(method.cls, method.method, method.items, replaced)
+    answers = answers_in(method.cls, method.method, method.items, replaced)
+    asked = {**replaced, **answers}
     unknown = [*method.unknown, ANSWER]
     moves = moves_of(
         method.project,
@@ -153,9 +154,11 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     moved = {key: frozenset[str]() for key in moves.values}
     replaced |= moved
     taint = taint_of(steps, method.unknown, replaced)
-    asked = {**without_traits(method.project, method.scope, method.method, asked), **moved}
-    unknown += changed_globals(method.method, steps)
-    refuse_answers(steps, taint, taint_of(steps, unknown, asked), asked, moves.values)
+    changing = changed_globals(method.method, steps)
+    if answers or changing:
+        unknown += changing
+        asked |= {**traits_in(method.project, method.scope, method.method, asked), **moved}
+        refuse_answers(steps, taint, taint_of(steps, unknown, asked), asked, moves.values)
     shapes.whole = _whole(items, moves, _widths(method.sizes), method.context)
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)

@@ -249,27 +249,28 @@ def _comprehension(node: ast.AST, items: Mapping[int, Item]) -> list[Step]:
     return list(outer)
 
 
+def below(step: Step) -> tuple[Step, ...]:
+    """The steps that a branch or loop holds, of a branch both sides'."""
+    match step:
+        case Branch(body=body, orelse=orelse):
+            return (*body, *orelse)
+        case Loop(body=body):
+            return body
+    return ()
+
+
+def each_step(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps in order, each before those that it holds."""
+    for step in steps:
+        yield step
+        yield from each_step(below(step))
+
+
 def builds(steps: Iterable[Step]) -> list[Item]:
     """Every item built in ``steps``, in order."""
-    found: list[Item] = []
-    for step in steps:
-        match step:
-            case Build(item=item):
-                found.append(item)
-            case Branch(body=body, orelse=orelse):
-                found += [*builds(body), *builds(orelse)]
-            case Loop(body=body):
-                found += builds(body)
-    return found
+    return [one.item for one in each_step(steps) if isinstance(one, Build)]
 
 
 def binds(steps: Iterable[Step]) -> Iterator[Bind]:
     """Every binding in ``steps``, in order."""
-    for step in steps:
-        match step:
-            case Bind():
-                yield step
-            case Branch(body=body, orelse=orelse):
-                yield from binds((*body, *orelse))
-            case Loop(body=body):
-                yield from binds(body)
+    return (one for one in each_step(steps) if isinstance(one, Bind))

@@ -22,24 +22,25 @@ from nnx_migrate.source.walking import walk
 
 ANSWER = "<answer>"  # stands for every answer; no name of Python's
 
-_QUESTIONS = frozenset(
-    {"get_variable", "has_rng", "has_variable", "is_initializing", "is_mutable_collection"}
-    | {"make_rng", "variables"}
+# What has another answer in each call, or in ``init`` alone.
+QUESTIONS = frozenset(
+    {"get_variable", "has_variable", "is_initializing", "is_mutable_collection", "make_rng"}
+    | {"variables"}
 )
 _TRAITS = frozenset({"dtype", "ndim", "shape", "size"})
 _STATE = frozenset({"make_rng", "param", "variable"})
 
 
-def with_answers(
+def answers_in(
     cls: ClassInfo, method: ast.FunctionDef, items: Mapping[int, Item], replaced: Replaced
 ) -> Replaced:
-    """``replaced``, where questions read `ANSWER`, too.
+    """What the method's questions read by the texts of ``replaced``, and `ANSWER`.
 
     Args:
       items: what the method builds, by id of the call.
     """
     asking, receiver = _asking_members(cls), receiver_of(method)
-    found = dict(replaced)
+    found: dict[int, frozenset[str]] = {}
     for node in walk(method):
         is_state = id(node) in items and items[id(node)].site is None
         if is_state or _asks(node, receiver, asking):
@@ -47,14 +48,15 @@ def with_answers(
     return found
 
 
-def without_traits(
-    project: Project, scope: Scope, method: ast.FunctionDef, answers: Replaced
-) -> Replaced:
-    """``answers`` where what every call has alike reads none: shapes, and a lift's options.
+def traits_in(project: Project, scope: Scope, method: ast.FunctionDef, asked: Replaced) -> Replaced:
+    """What every call has alike, and so reads no answer: shapes, and a lift's options.
 
     The axes of a lift may differ in ``init``, which the lifted class knows as Linen does.
+
+    Args:
+      asked: what nodes with other texts, and questions, read.
     """
-    found = dict(answers)
+    found: dict[int, frozenset[str]] = {}
     for node in walk(method):
         match node:
             case ast.Attribute(attr=name) if name in _TRAITS:
@@ -62,7 +64,7 @@ def without_traits(
             case ast.Call(func=function, args=[lifted, *_]) if (
                 project.resolve(function, scope) in CLASS_LIFTS
             ):
-                found[id(node)] = free_names(lifted, answers)
+                found[id(node)] = free_names(lifted, asked)
     return found
 
 
@@ -75,10 +77,10 @@ def changed_globals(method: ast.FunctionDef, steps: Sequence[Step]) -> frozenset
 def _asks(node: ast.AST, receiver: str, asking: Collection[str]) -> bool:
     """Whether a node is a question, also ``self.is_training()`` or ``self.mode`` where the member asks."""
     match node:
-        case ast.Call(func=ast.Attribute(attr=name)) if name in _QUESTIONS:
+        case ast.Call(func=ast.Attribute(attr=name)) if name in QUESTIONS:
             return True
         case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == receiver:
-            return name in asking or name in _QUESTIONS
+            return name in asking or name in QUESTIONS
     return False
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
-from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Loop, Step
+from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Loop, Step, binds
 from nnx_migrate.source.bindings import target_names
 
 Replaced = Mapping[int, frozenset[str]]
@@ -101,13 +101,5 @@ def value_of(node: ast.AST) -> ast.AST:
 
 
 def _assigned(steps: Sequence[Step]) -> set[str]:
-    names: set[str] = set()
-    for step in steps:
-        match step:
-            case Bind(defines=defines, mutates=mutates):
-                names |= (defines | mutates) - {"self"}
-            case Branch(body=body, orelse=orelse):
-                names |= _assigned(body) | _assigned(orelse)
-            case Loop(body=body):
-                names |= _assigned(body)
-    return names
+    names = (name for one in binds(steps) for name in one.defines | one.mutates)
+    return {*names} - {"self"}
