@@ -1,7 +1,5 @@
 """``python -m nnx_migrate``."""
 
-import sys
+from nnx_migrate.cli import command
 
-from nnx_migrate.cli import main
-
-sys.exit(main())
+command()

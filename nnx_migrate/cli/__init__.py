@@ -6,12 +6,28 @@ numpy nor flax.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from nnx_migrate.cli.arguments import UsageError, parse
 from nnx_migrate.cli.commands import run
+
+
+def command() -> NoReturn:
+    """The console script: run one command, and end the process.
+
+    A rewrite ends without taking apart what it has read, as mypy does: to look through the objects of
+    transformers 4.57.6 for garbage and to free them one by one took 16 of 85 s of CPU.
+    """
+    if sys.argv[1:2] != ["rewrite"]:
+        sys.exit(main())
+    gc.disable()
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -22,7 +38,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     try:
         options = parse(sys.argv[1:] if words is None else words)
-        return options if isinstance(options, int) else run(options)
+        code = options if isinstance(options, int) else run(options)
+        sys.stdout.flush()
     except UsageError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
@@ -43,6 +60,7 @@ def main(words: Sequence[str] | None = None) -> int:
             f"internal error: {type(error).__name__}: {text}; "
             "please report it with the traceback that NNX_MIGRATE_DEBUG=1 shows"
         )
+    return code
 
 
 def _fail(message: str) -> int:

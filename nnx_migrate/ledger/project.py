@@ -5,13 +5,20 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.scopes import Unit, analyse
+from nnx_migrate.ledger.statements import Statement, statements_of
 from nnx_migrate.ledger.trees import statements, walk
 
-Read = dict[Source, Unit | None]  # None: it does not parse
+
+@dataclass
+class Read:
+    """Files as a count has read them; units are None where they do not parse."""
+
+    units: dict[Source, Unit | None] = field(default_factory=dict)
+    statements: dict[Source, list[Statement]] = field(default_factory=dict)
 
 
 class Project:
@@ -25,7 +32,7 @@ class Project:
             self.by_module.setdefault(source.module, source)
             parts = source.module.split(".")
             self.packages.update(".".join(parts[:size]) for size in range(1, len(parts)))
-        self._read: Read = {} if read is None else read
+        self._read = Read() if read is None else read
         self._trees: dict[Source, ast.Module | None] = {}
         self._size = 0  # characters of the files that are held parsed
         self._is_kept = read is not None  # what is read is for later counts, too
@@ -34,21 +41,34 @@ class Project:
     def unit(self, path: str) -> Unit | None:
         """The parsed file, or None when it does not parse."""
         source = self.sources[path]
-        if source not in self._read:
+        if source not in self._read.units:
             tree = self._trees.pop(source) if source in self._trees else self._parsed(source)
             text = source.text.removeprefix("\ufeff")
             unit = analyse(tree, source.path, source.module, text) if tree is not None else None
-            self._read[source] = unit
-        return self._read[source]
+            self._read.units[source] = unit
+        return self._read.units[source]
 
     def tree(self, source: Source) -> ast.Module | None:
         """The syntax tree of a file, or None when it does not parse."""
-        if self._is_kept or source in self._read:
+        if self._is_kept or source in self._read.units:
             unit = self.unit(source.path)
             return unit.tree if unit is not None else None
         if source not in self._trees:
             self._trees[source] = self._parsed(source)
         return self._trees[source]
+
+    def statements(self, name: str, *, bodies: bool) -> list[Statement]:
+        """The top-level statements of a module of the project; of one that does not parse, none.
+
+        ``bodies``: whether what the methods of its classes mention counts.
+        """
+        source, known = self.by_module[name], self._read.statements
+        if source not in known:
+            tree = self.tree(source)
+            known[source] = (
+                [] if tree is None else statements_of(tree, source.path, source.module, bodies)
+            )
+        return known[source]
 
     def trim(self, size: int) -> None:
         """Forget the parsed files if they have more characters; nothing may still refer to them."""
@@ -56,10 +76,10 @@ class Project:
             return
         self._size = 0
         self._trees.clear()
-        for unit in self._read.values():
+        for unit in self._read.units.values():
             if unit is not None:
                 unit.release()
-        self._read.clear()
+        self._read.units.clear()
 
     def _parsed(self, source: Source) -> ast.Module | None:
         self._size += len(source.text)
@@ -87,12 +107,13 @@ class Project:
 
         A script's neighbours are importable by their bare names (Python puts the script's
         directory on the path) and a ``src`` folder is no package, so a name the project lacks is
-        looked for beside the importer and in the folders above it.
+        looked for beside the importer and in the folders above it. No module means itself:
+        ``import nir`` in ``pkg/nir.py`` is the installed package.
         ``flax`` is always the installed package, even inside a checkout of Flax itself.
         """
         if name.partition(".")[0] == "flax" or not name or self.has(name):
             return name
-        found = (one for one in _beside(name, importer) if self.has(one))
+        found = (one for one in _beside(name, importer) if one != importer and self.has(one))
         return next(found, name)
 
 

@@ -9,17 +9,14 @@ which files to parse; their syntax trees decide what is tainted.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import deque
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection
 
 from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.resolve import Taints
-from nnx_migrate.ledger.scopes import absolute_module, package_of
-from nnx_migrate.ledger.trees import children, statements, walk
+from nnx_migrate.ledger.statements import Imported, Statement
 
 _IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
 # Begins with a letter, so that the search for it is one for a plain word.
@@ -30,10 +27,6 @@ _MODULES = re.compile(r"[ \t]+([^\n;#(]*)")
 _COMMENT = re.compile(r"#[^\n]*")
 _WORD = re.compile(r"\w+")
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_IMPORTS = frozenset({ast.Import, ast.ImportFrom})
-_ANNOTATED = frozenset({ast.arg, ast.FunctionDef, ast.AnnAssign})
-
 _Named = tuple[str, str]  # module, and a name in it ("" the module itself, "*" all of them)
 
 
@@ -43,7 +36,7 @@ def taints(project: Project, size: int) -> Taints:
     ``size`` is how many characters of parsed files are held at a time.
     """
     found: Taints = {}
-    parsed: dict[str, list[_Statement]] = {}
+    parsed: dict[str, list[Statement]] = {}
     named = {one.module: _named(one, project) for one in project.by_module.values()}
     importers: dict[str, set[str]] = {}
     for module, items in named.items():
@@ -56,9 +49,7 @@ def taints(project: Project, size: int) -> Taints:
         module = pending.popleft()
         reached = module in flax or any(_hit(one, found) for one in named[module])
         if reached and module not in parsed:
-            source = project.by_module[module]
-            tree = project.tree(source)
-            parsed[module] = [] if tree is None else _statements(tree, source, module in flax)
+            parsed[module] = project.statements(module, bodies=module in flax)
             project.exports(module)  # while it is at hand
             project.trim(size)
         names = _tainted(parsed[module], found, project) if reached else frozenset()
@@ -105,49 +96,7 @@ def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
     return match[1] if match is not None else ""
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """One top-level statement: what it binds, what it mentions, which imports it holds."""
-
-    defined: frozenset[str]
-    mentioned: frozenset[str]
-    imports: tuple[Imported, ...]
-
-
-def _statements(tree: ast.Module, source: Source, bodies: bool) -> list[_Statement]:
-    package = package_of(source.path, source.module)
-    return [_statement(node, bodies, source.module, package) for node in statements(tree)]
-
-
-def _statement(node: ast.stmt, bodies: bool, module: str, package: str) -> _Statement:
-    """Read one statement in one walk, a class's methods only if ``bodies``."""
-    mentioned: set[str] = set()
-    imports: list[Imported] = []
-    declared: set[str] = set()
-    pending: list[ast.AST] = [node]
-    while pending:
-        one = pending.pop()
-        kind = type(one)
-        if kind is ast.Name:
-            mentioned.add(one.id)  # type: ignore[attr-defined]
-            continue
-        if kind is ast.Global:
-            declared.update(one.names)  # type: ignore[attr-defined]
-            continue
-        if kind in _IMPORTS:
-            imports += imports_of(one, module, package)  # type: ignore[arg-type]
-            continue
-        if kind in _ANNOTATED:
-            annotation = getattr(one, "annotation", None) or getattr(one, "returns", None)
-            mentioned.update(_quoted(annotation))
-        below = children(one)
-        if kind is ast.ClassDef and not bodies:
-            below = [child for child in below if not isinstance(child, _FUNCTIONS)]
-        pending += below
-    return _Statement(frozenset(_defined(node, declared)), frozenset(mentioned), tuple(imports))
-
-
-def _tainted(statements: list[_Statement], found: Taints, project: Project) -> frozenset[str]:
+def _tainted(statements: list[Statement], found: Taints, project: Project) -> frozenset[str]:
     """The globals of a parsed module that mention flax or something tainted, at any remove."""
     names: set[str] = set()
     for one in statements:
@@ -164,39 +113,6 @@ def _tainted(statements: list[_Statement], found: Taints, project: Project) -> f
         if more <= names:
             return frozenset(names)
         names |= more
-
-
-@dataclass(frozen=True)
-class Imported:
-    """One name of an import; ``names`` are those it binds, of a star import not known here."""
-
-    kind: str  # import, from, star
-    target: str
-    name: str
-    importer: str  # the module it stands in
-    names: frozenset[str]
-
-
-def imports_of(node: ast.Import | ast.ImportFrom, module: str, package: str) -> list[Imported]:
-    """The names of an import statement that stands in a module of a package."""
-    if isinstance(node, ast.Import):
-        found = [
-            ("import", one.name, one.asname or one.name.partition(".")[0]) for one in node.names
-        ]
-    else:
-        target = absolute_module(package, node)
-        found = [("star" if one.name == "*" else "from", target, one.name) for one in node.names]
-    return [
-        Imported(kind, target, name, module, frozenset(_bound(node, name)))
-        for kind, target, name in found
-    ]
-
-
-def _bound(node: ast.Import | ast.ImportFrom, name: str) -> Iterator[str]:
-    for one in node.names:
-        head = one.name.partition(".")[0]
-        if name in (one.name, one.asname, head):
-            yield one.asname or head
 
 
 def brings_flax(one: Imported, found: Taints, project: Project) -> bool:
@@ -219,34 +135,6 @@ def bound_by(one: Imported, found: Taints, project: Project) -> Collection[str]:
         return {"*"}  # any name at all
     exported = project.exports(module) if found.get(module) else None
     return {name for name in found.get(module, ()) if exported is not None and name in exported}
-
-
-def _defined(node: ast.stmt, inner: set[str]) -> set[str]:
-    """The globals a statement binds, or changes through an attribute or item."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name} | inner
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return set()
-    targets = (
-        list(node.targets) if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    )
-    found: set[str] = set()
-    while targets:
-        target = targets.pop()
-        if isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
-            targets.append(target.value)
-        elif isinstance(target, ast.Tuple | ast.List):
-            targets.extend(target.elts)
-        elif isinstance(target, ast.Name):
-            found.add(target.id)
-    return found
-
-
-def _quoted(annotation: ast.expr | None) -> set[str]:
-    """The words of the strings in an annotation."""
-    strings = walk(annotation) if annotation is not None else ()
-    texts = (one.value for one in strings if isinstance(one, ast.Constant))
-    return {word for text in texts if isinstance(text, str) for word in _WORD.findall(text)}
 
 
 def _joined(text: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.ledger.project import Project
-from nnx_migrate.ledger.reach import bound_by, brings_flax, imports_of
+from nnx_migrate.ledger.reach import bound_by, brings_flax
 from nnx_migrate.ledger.resolve import Taints
 from nnx_migrate.ledger.scopes import Binding, Unit
+from nnx_migrate.ledger.statements import imports_of
 
 
 def suspects(unit: Unit, taints: Taints, project: Project) -> frozenset[str] | None:

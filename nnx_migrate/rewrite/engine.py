@@ -58,7 +58,7 @@ class Ground:
         linen = self.loaded.project.linen.items()
         self._names = [name for name, c in linen if id(c.module) in changing]
         self._known_sizes = SizeMemory(self.loaded.project)
-        self.read: ledger.Read = {}  # by every count of the run
+        self.read = ledger.Read()  # by every count of the run
         self._memory: Memory = {}
         self.texts: Texts = {}
         self._targets = frozenset(changing)

@@ -9,8 +9,8 @@ from typing import Any
 
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.outside.module_values import held_modules
-from nnx_migrate.rewrite.proof.changed_layers import changed_layers, changed_layers_in, first_change
-from nnx_migrate.rewrite.proof.fillers import uses_by_module, uses_in
+from nnx_migrate.rewrite.proof.changed_layers import changed_layers
+from nnx_migrate.rewrite.proof.fillers import uses_by_module
 from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.rewrite.workers import Team
@@ -25,9 +25,11 @@ _LINES = 35  # of which a class takes the time whatever stands in it
 _OF_LINE = 40  # tenths of a character, which is what the code around classes takes
 
 
-# What most files ask of the whole project; the graph asks for the early ones and for `uses_by_module`.
-_EARLY: tuple[Fact[Any], ...] = (changed_globals, ways)
-_LATE: tuple[Fact[Any], ...] = (graph_of, held_modules)
+# What is asked of the whole project, in rounds of parts that take about as long; the graph asks for the first.
+_ROUNDS: tuple[tuple[tuple[Fact[Any], ...], ...], ...] = (
+    ((uses_by_module,), (changed_globals, ways)),
+    ((graph_of, changed_layers), (held_modules,)),
+)
 
 
 def share(project: Project, jobs: int, team: Team) -> None:
@@ -42,19 +44,15 @@ def share(project: Project, jobs: int, team: Team) -> None:
     modules = project.modules.values()
     nodes = (node for module in modules for node in module.nodes)
     team.start(owners, chain(nodes, modules, project.classes.values(), [project]))
-    _divide(project, _EARLY, team)
-    paths = {name: module.path for name, module in project.modules.items()}
-    found = team.each(paths, lambda name: uses_in(project, project.modules[name]))
-    uses_by_module.is_told(project, found)
-    changes = team.each(paths, lambda name: changed_layers_in(project, project.modules[name]))
-    changed_layers.is_told(project, first_change(changes.values()))
-    _divide(project, _LATE, team)
+    for parts in _ROUNDS:
+        found = team.divide({part[0].name: partial(_read, part, project) for part in parts})
+        for part in parts:
+            for one, value in zip(part, found[part[0].name], strict=True):
+                one.is_told(project, value)
 
 
-def _divide(project: Project, facts: tuple[Fact[Any], ...], team: Team) -> None:
-    found = team.divide({one.name: partial(one, project) for one in facts})
-    for one in facts:
-        one.is_told(project, found[one.name])
+def _read(facts: tuple[Fact[Any], ...], project: Project) -> list[Any]:
+    return [one(project) for one in facts]
 
 
 def shares_of(project: Project, jobs: int) -> Mapping[str, int]:

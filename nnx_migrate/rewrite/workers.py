@@ -131,7 +131,7 @@ class Team:
                 raise Lost("the others work on something else")
         return {name: found[name] for name in paths}
 
-    def divide(self, works: Mapping[str, Callable[[], object]]) -> Mapping[str, object]:
+    def divide(self, works: Mapping[str, Callable[[], T]]) -> Mapping[str, T]:
         """What several works come to, each done by one process.
 
         Raises:

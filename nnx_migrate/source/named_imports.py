@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from nnx_migrate.source.modules import Module
@@ -294,22 +295,33 @@ def check_declared(
     Raises:
       DeclarationError: there is no such import or no such module.
     """
-    found: dict[str, bool] = {}  # whether the whole name is known
-    read = [*modules] if declared else []
-    for one in (
-        one for module in read for one in named_imports(module, read if is_whole else None)
-    ):
-        found[one.place] = found.get(one.place, True) and one.whole
+    read = [*modules]
+
+    def places(some: Iterable[Module]) -> dict[str, bool]:
+        return _places(named_imports(one, read if is_whole else None) for one in some)
+
     for place, patterns in declared.items():
-        if any(f"{place}.".startswith(f"{one}.") for one in broken):
+        if any(_is_below(place, one) for one in broken):
             continue
-        if found.get(place, True):
-            raise DeclarationError(f'"{place}": {_instead(place, found)}')
+        if places(one for one in read if _is_below(place, one.name)).get(place, True):
+            raise DeclarationError(f'"{place}": {_instead(place, places(read))}')
         for pattern in patterns:
             if not any(is_like(one, pattern) for one in every):
                 raise DeclarationError(
                     f'"{place}": no module of this project is like "{pattern}"; [] says none of them'
                 )
+
+
+def _is_below(place: str, module: str) -> bool:
+    return f"{place}.".startswith(f"{module}.")
+
+
+def _places(imports: Iterable[Iterable[NamedImport]]) -> dict[str, bool]:
+    """Where modules are imported by their names, and whether the whole name is always known."""
+    found: dict[str, bool] = {}
+    for one in chain.from_iterable(imports):
+        found[one.place] = found.get(one.place, True) and one.whole
+    return found
 
 
 def _instead(place: str, found: Mapping[str, bool]) -> str:

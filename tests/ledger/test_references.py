@@ -167,6 +167,11 @@ def test_a_script_finds_its_neighbour_by_its_bare_name() -> None:
     assert [one.path for one in count(sources).references] == ["examples/train.py"]
 
 
+def test_a_module_does_not_mean_itself_by_its_bare_name() -> None:
+    sources = [Source("lib/nir.py", "lib.nir", f"{NN}import nir\nnir.nn.Dense\n")]
+    assert count(sources).references == ()
+
+
 def test_a_name_that_may_be_something_else_counts_as_uncertain() -> None:
     text = (
         "try:\n    import flax.linen as nn\nexcept ImportError:\n    import mine as nn\nnn.relu\n"

@@ -48,7 +48,7 @@ def test_imports_on_one_line_and_over_several_ones_are_seen() -> None:
 
 
 def test_a_file_that_changed_between_two_counts_is_read_again() -> None:
-    read: Read = {}
+    read = Read()
     sources = [
         Source("a.py", "a", NN + "x = nn.Dense(2)\n"),
         Source("b.py", "b", "from a import nn\n"),
@@ -105,7 +105,7 @@ def test_only_so_many_characters_of_trees_are_held() -> None:
 
 
 def test_what_a_caller_keeps_for_later_counts_is_not_let_go() -> None:
-    project = Project(PARTS, {})
+    project = Project(PARTS, Read())
     first = project.tree(PARTS[0])
     project.trim(0)
     assert project.tree(PARTS[0]) is first

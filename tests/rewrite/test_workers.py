@@ -150,8 +150,9 @@ def test_several_processes_prove_anew_where_a_caller_breaks(tmp_path: Path) -> N
         for n in range(8)
     )
     caller = "from .a import A0\ndef export(one: A0):\n    import c\n    return c.A0(start=0)\n"
+    names = "from .a import A0\n"
     (tmp_path / "pack").mkdir()
-    texts = {"__init__": "", "a": net.format("A"), "b": net.format("B"), "c": caller}
+    texts = {"__init__": "", "a": net.format("A"), "b": net.format("B"), "c": names, "d": caller}
     for name, text in texts.items():
         (tmp_path / "pack" / f"{name}.py").write_text(text)
     expected = _result(1, tmp_path)[1]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.places import places_of
@@ -23,19 +22,10 @@ _PATH = "flax.linen."
 @Fact  # every attempt of a run asks
 def changed_layers(project: Project) -> Doubt | None:
     """The first place of the project that sets or deletes an attribute of Linen's."""
-    return first_change(changed_layers_in(project, one) for one in project.modules.values())
-
-
-def first_change(found: Iterable[Doubt | None]) -> Doubt | None:
-    """The first of the changes that the modules of a project were searched for, in their order."""
-    return next((one for one in found if one is not None), None)
-
-
-def changed_layers_in(project: Project, module: Module) -> Doubt | None:
-    """The first place of one module that does so."""
-    for node in module.nodes:
-        if _changes(project, module, node) or _hands_on(project, module, node):
-            return Doubt(module.path, getattr(node, "lineno", 1), _REASON)
+    for module in project.modules.values():
+        for node in module.nodes:
+            if _changes(project, module, node) or _hands_on(project, module, node):
+                return Doubt(module.path, getattr(node, "lineno", 1), _REASON)
     return None
 
 

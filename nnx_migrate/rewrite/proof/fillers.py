@@ -107,13 +107,13 @@ def renamed(words: set[str], names: Mapping[str, str]) -> set[str]:
     return words | {names[one] for one in words & names.keys()}
 
 
-@Fact  # which processes may read by files, and tell each other
+@Fact
 def uses_by_module(project: Project) -> Mapping[str, Mapping[Key, Uses]]:
     """What all code of a project does with names."""
-    return {name: uses_in(project, module) for name, module in project.modules.items()}
+    return {name: _uses_in(project, module) for name, module in project.modules.items()}
 
 
-def uses_in(project: Project, module: Module) -> Mapping[Key, Uses]:
+def _uses_in(project: Project, module: Module) -> Mapping[Key, Uses]:
     """What the functions, classes and module code of a file do."""
     statements: dict[Key, list[ast.stmt]] = {}
     for key, one in pieces(module):
@@ -153,6 +153,7 @@ class _Reader:
         self._values = _values(nodes)
         self._shared = _shared(nodes)
         # Ways through locals meet the same names again and again.
+        self._first = cache(self._starting_at)
         self._is_local = cache(self._binds)
         self._is_module = cache(self._names_module)
 
@@ -180,13 +181,12 @@ class _Reader:
         """Where the object of an expression may come from."""
         found, seen = Origin(), set() if seen is None else seen
         match node:
+            case ast.Name(id=word) if not seen:  # where most ways begin, and many by the same name
+                first, met = self._first(word, self._is_local(node))
+                found.add(first)
+                seen |= met
             case ast.Name(id=word):
-                if not self._is_local(node):
-                    found.words.add(word)
-                values = () if word in seen else self._values.get(word, ())
-                seen.add(word)  # each name once: paths through locals are too many
-                for value in values:
-                    found.add(self.origin(value, seen))
+                found.add(self._of_name(word, self._is_local(node), seen))
             case ast.Attribute(value=value, attr=word) if self._is_module(value):
                 found.words.add(word)
             case ast.Attribute(value=value, attr=word):
@@ -211,6 +211,19 @@ class _Reader:
                 for part in children(node):
                     if isinstance(part, ast.expr):
                         found.add(self.origin(part, seen))
+        return found
+
+    def _starting_at(self, word: str, is_local: bool) -> tuple[Origin, set[str]]:
+        """Where the object of a name may come from, and the names on the ways there."""
+        seen: set[str] = set()
+        return self._of_name(word, is_local, seen), seen
+
+    def _of_name(self, word: str, is_local: bool, seen: set[str]) -> Origin:
+        found = Origin(set() if is_local else {word})
+        values = () if word in seen else self._values.get(word, ())
+        seen.add(word)  # each name once: paths through locals are too many
+        for value in values:
+            found.add(self.origin(value, seen))
         return found
 
     def _binds(self, node: ast.Name) -> bool:

@@ -104,7 +104,10 @@ class _Judge:
         for path, every in self.attempt.doubts.items():
             for one in every:
                 yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason)
-        yield from self._read()
+        apart = self.team.divide(
+            {"read": lambda: [*self._read()], "members": lambda: [*self._members()]}
+        )
+        yield from apart["read"]
         yield from self._builders()
 
         def to(name: str) -> list[Doubt]:
@@ -132,7 +135,7 @@ class _Judge:
         for found, taken in self.team.each(paths, read).values():
             yield from found
             given.add(taken)
-        yield from self._members()
+        yield from apart["members"]
         yield from given.doubts()
 
     # ---- ways to the class
