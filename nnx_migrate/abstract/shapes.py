@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Container, Iterable
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
@@ -13,7 +13,7 @@ from nnx_migrate.abstract.values import Array, Sequence, Static, Value, ending
 Dim = Expr | None
 
 
-def broadcast(arrays: list[Array], ones: Collection[str] = ()) -> Array:
+def broadcast(arrays: list[Array], ones: Container[str] = ()) -> Array:
     """Shape of an elementwise operation.
 
     Two sizes that are neither equal nor the literal 1 are equal at run time; the one that does
@@ -42,7 +42,7 @@ def beside_unknown(array: Array) -> Array:
     return Array((last if array.has(1) and not is_one(last) else None,), least=array.least)
 
 
-def _broadcast_axis(arrays: list[Array], index: int, ones: Collection[str]) -> Dim:
+def _broadcast_axis(arrays: list[Array], index: int, ones: Container[str]) -> Dim:
     """One axis; an array that may lack it says nothing where the others are 1.
 
     A time ``t`` may be a number: the last axis of ``jnp.ones((batch, 1)) * t`` is 1 then.
@@ -59,7 +59,7 @@ def _broadcast_axis(arrays: list[Array], index: int, ones: Collection[str]) -> D
     return agreed(unsure) if not sizes and None not in unsure else None
 
 
-def _stretched(sizes: list[Dim], ones: Collection[str]) -> Dim:
+def _stretched(sizes: list[Dim], ones: Container[str]) -> Dim:
     """Of sizes that are equal unless one of them is 1 the one that is not.
 
     The axis of an input may be 1 where another array's is not, and so may a part of it. Sizes that the class gives
@@ -191,7 +191,7 @@ def _same(one: Dim, two: Dim) -> bool:
     return one == two
 
 
-def einsum(equation: str, operands: list[Array], ones: Collection[str] = ()) -> Array:
+def einsum(equation: str, operands: list[Array], ones: Container[str] = ()) -> Array:
     """Output of ``einsum`` from its equation; sizes of letters come from the operands, ``ones`` as above."""
     equation = equation.replace(" ", "")
     if "->" not in equation:
@@ -237,7 +237,7 @@ def _read_letters(letters: str, operand: Array, sizes: dict[str, Dim]) -> None:
         sizes[letter] = _better(sizes.get(letter), operand.axis(-index))
 
 
-def contract_last(left: Array, right: Array, ones: Collection[str] = ()) -> Array:
+def contract_last(left: Array, right: Array, ones: Container[str] = ()) -> Array:
     """``left @ right``, whose axes before the last two are broadcast; ``ones`` as there."""
     if right.rank == 1:
         return left.of(left.tail[:-1], -1)

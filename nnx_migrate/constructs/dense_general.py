@@ -32,7 +32,8 @@ from nnx_migrate.edit.expressions import Expression, elements_of, mapping
 def shape(call: ShapeCall) -> Outcome:
     """``features`` in place of ``axis``, where these are the last axes."""
     array, axis = call.first, call.field("axis")
-    features = shapes.shape_of(call.field("features")) or (call.size("features"),)
+    given = call.field("features")
+    features = shapes.shape_of(given) or (call.size("features"),)
     axes = (ex.literal(-1),) if isinstance(axis, Unknown) else shapes.shape_of(axis)
     if axes is None or any(a is None or not a.is_constant for a in axes):
         return {"in_features": None}, Unknown("DenseGeneral over unknown axes")
@@ -43,6 +44,8 @@ def shape(call: ShapeCall) -> Outcome:
         return {"in_features": None}, ending(*features)
     sizes = [array.axis(index) for index in indices]
     kept = [array.axis(i) for i in range(-len(indices) - 2, -len(indices)) if _has(array, i)]
+    if call.analysis.single(given) is not given:  # ``DenseGeneral(self.features)``, one or several
+        return {"in_features": together(sizes)}, Unknown("features that may be several")
     out = array.of((*kept, *features), len(features) - len(indices))
     return {"in_features": together(sizes)}, out
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import Array, Library, Partial, Value, as_array
+from nnx_migrate.sizes.fields.values import possible_values
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.given_functions import functions_of
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -24,7 +24,7 @@ def changes_size(interpreter: Interpreter, array: Array, node: ast.Call, frame: 
     for value in _values(interpreter, node.func, frame):
         if isinstance(value, Function | Partial | Library):
             made = as_array(interpreter.call(value, (array,), {}, node, frame))
-            if made is not None and made.axis(-1) != array.axis(-1):
+            if _is_other(made, array) if made is not None else not isinstance(value, Library):
                 break
     else:
         return False
@@ -33,12 +33,18 @@ def changes_size(interpreter: Interpreter, array: Array, node: ast.Call, frame: 
     return True
 
 
+def _is_other(made: Array, array: Array) -> bool:
+    """Whether one of the last axes that are known of an array has another size in what is made of it."""
+    known = range(-1, -1 - max(1, len(array.tail)), -1)
+    return made.rank != array.rank or any(made.axis(one) != array.axis(one) for one in known)
+
+
 def _values(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Iterator[Value]:
     """The functions that what is called may be."""
     owner = frame.instance
     around = owner.info.node if owner is not None else None
-    for value, scope in functions_of(interpreter.project, node, frame.scope, around):
+    for value, scope in possible_values(interpreter.project, node, frame.scope, around):
         if isinstance(value, ast.FunctionDef):
             yield Function(value, scope)
-        else:
+        elif not isinstance(value, ast.Constant | ast.UnaryOp):
             yield interpreter.evaluate(value, Frame(scope, {}))

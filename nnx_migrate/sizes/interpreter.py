@@ -25,17 +25,19 @@ from nnx_migrate.abstract.values import (
     Instance,
     Repeated,
     Sequence,
+    Static,
     Submodule,
+    Unknown,
     Use,
     Value,
     as_array,
     held_modules,
 )
 from nnx_migrate.sizes.factory_calls import FactoryFunction
+from nnx_migrate.sizes.fields.numbers import Ones, may_be_several
 from nnx_migrate.sizes.flow import UNLESS_LEFT, Rest
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.loop_names import LoopNames
-from nnx_migrate.sizes.ones import fields_of_one
 from nnx_migrate.sizes.presence import ALWAYS, Side
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
@@ -121,9 +123,17 @@ class Interpreter(ABC):
     # ---- bookkeeping
 
     @cached_property
-    def ones(self) -> frozenset[str]:
-        """The texts of fields that may be 1: as a size, they may be broadcast."""
-        return frozenset(f"self.{one}" for one in fields_of_one(self.project, self.root.info))
+    def ones(self) -> Ones:
+        """The texts of sizes that may be 1, and so may be broadcast."""
+        return Ones(self.project, self.root.info)
+
+    def single(self, value: Value) -> Value:
+        """A value, which nobody knows where fields may hold several numbers for it: ``self.mean``."""
+        if isinstance(value, Static) and may_be_several(
+            self.project, self.root.info, value.expr.text
+        ):
+            return Unknown(f"{value.expr.text} may be several")
+        return value
 
     def noted(self) -> Self:
         """The same with notes of its own: who reads a finished run adds to them."""

@@ -44,13 +44,13 @@ from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.callables import changes_size
 from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.expressions.evaluation import evaluate
+from nnx_migrate.sizes.fields.given import fields_with_modules
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.interpreter import Interpreter, out_variable
 from nnx_migrate.sizes.library.dispatch import call_library
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.lists import lose_handed
 from nnx_migrate.sizes.loop_names import loop_around
-from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
 from nnx_migrate.sizes.unknown_builders import check_maker, check_mixed, note_unknown

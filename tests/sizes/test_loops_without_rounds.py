@@ -52,6 +52,11 @@ COMPACT = {
     "a norm behind the loop": (
         "for _ in range(self.n):\n    x = nn.Dense(self.w)(x)\nreturn nn.LayerNorm()(x)\n"
     ),
+    "a size that is not known before it": (
+        "parts = [x]\nfor k in range(1, 3):\n    parts.append(jnp.sin(k * x))\n"
+        "y = jnp.concatenate(parts, axis=-1)\n"
+        "for _ in range(self.n):\n    y = nn.Dense(self.w)(y)\nreturn nn.Dense(3)(y)\n"
+    ),
     "layers of a list": (
         "layers = [nn.Dense(4)]\nfor _ in range(self.n):\n    layers.append(nn.Dense(self.w))\n"
         "return nn.Sequential([*layers, nn.relu, nn.Dense(2)])(x)\n"

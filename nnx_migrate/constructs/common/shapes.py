@@ -36,6 +36,9 @@ class Analysis(Protocol):
     def array(self, value: Value | None) -> Array | None:
         """A value as an array, with what is known of its rank."""
 
+    def single(self, value: Value) -> Value:
+        """A value, which nobody knows where fields may hold several numbers for it."""
+
     def prove(
         self,
         array: Array | None,

@@ -19,6 +19,7 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
 )
+from nnx_migrate.sizes.fields.numbers import may_be_no_place
 from nnx_migrate.sizes.frames import Frame
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _is_tuple(interpreter: Interpreter, part: ast.expr, frame: Frame) -> bool:
 
 def _pick(interpreter: Interpreter, part: ast.expr, frame: Frame) -> Array | None:
     """An index as an array: a number has no axes; None for what may have any, or be a slice."""
-    value = interpreter.evaluate(part, frame)
+    value = interpreter.single(interpreter.evaluate(part, frame))
     if isinstance(value, Static):  # a field is taken for a number
         expr = value.expr
         is_number = type(expr.constant) is int if expr.is_constant else not _is_slice(expr)
@@ -225,4 +226,7 @@ def _sliced(
     low, high, step = (value.expr if isinstance(value, Static) else None for value in values)
     if part.step is not None or (part.lower and low is None) or (part.upper and high is None):
         return None if step is None or part.step else size
+    places = [one.text for one in (low, high) if one is not None]
+    if any(may_be_no_place(interpreter.project, interpreter.root.info, one) for one in places):
+        return None
     return slices.sliced(size, low, high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
@@ -40,15 +40,15 @@ def read_binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Valu
     """Value of ``left op right``."""
     left, right = interpreter.evaluate(node.left, frame), interpreter.evaluate(node.right, frame)
     left, right = interpreter.settled(left), interpreter.settled(right)
+    if as_array(left) is not None or as_array(right) is not None:
+        left, right = interpreter.single(left), interpreter.single(right)
     found = combine(left, node.op, right, interpreter.ones)
     interpreter.meet(as_array(left), as_array(right))
     interpreter.ranks.want(found, (left, right))
     return found
 
 
-def combine(
-    left: Value, op: ast.operator, right: Value, ones: frozenset[str] = frozenset()
-) -> Value:
+def combine(left: Value, op: ast.operator, right: Value, ones: Container[str] = ()) -> Value:
     """``left op right`` on abstract values."""
     for one in (left, right):
         if isinstance(one, Choice) and any(isinstance(o, Sequence) for o in one.options):

@@ -65,6 +65,9 @@ def _pool(call: LibraryCall) -> Value:
         return Unknown("pooling of an unknown value")
     if kernel is None:
         return array.of((array.axis(-1),))
+    if array.rank is not None and array.rank < len(kernel) + 2:
+        # Behind a convolution of fewer axes, which was taken to be given one batch axis: it has several.
+        return Array((array.axis(-1),))
     strides = _strides(call.get(2, "strides"), len(kernel))
     pads = shapes.paddings(call.get(3, "padding") or Static(ex.literal("VALID")), len(kernel))
     spatial = [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.slices import is_one
 from nnx_migrate.abstract.values import (
     NONE,
     Array,
@@ -65,6 +66,7 @@ _ACCUMULATED = "a axis dtype out"
 def _elementwise(call: LibraryCall) -> Value:
     named = (call.get(-1, name) for name in _OPERANDS.split())
     values = [*call.args, *(one for one in named if one is not None)]
+    values = [*map(call.interpreter.single, values)]
     chooses = call.symbol.endswith((".where", ".select"))
     condition = call.get(0, "pred")
     if chooses and condition is None:
@@ -115,10 +117,8 @@ def _along(call: LibraryCall) -> Value:
     return Array((ex.product(known) if is_known else None,), 1)
 
 
-def _chosen(condition: Array | None, found: Array, ones: frozenset[str]) -> Array:
+def _chosen(condition: Array | None, found: Array, ones: Container[str]) -> Array:
     """What ``where`` chooses from, broadcast to its condition: an axis of 1 may become longer."""
-    if not any(is_one(size) for size in found.tail):
-        return found
     return shapes.broadcast([condition, found], ones) if condition else shapes.beside_unknown(found)
 
 

@@ -142,7 +142,8 @@ def _forget_unknown(frame: Frame, start: Mapping[str, Value]) -> None:
     """After a loop that may have no round a last size is unknown where it was unknown before."""
     for name, old in start.items():
         now = frame.env.get(name)
-        if isinstance(old, Array) and old.axis(-1) is None and isinstance(now, Array):
+        is_unknown = isinstance(old, Unknown) or (isinstance(old, Array) and old.axis(-1) is None)
+        if is_unknown and isinstance(now, Array):
             frame.env[name] = now.with_last(None)
 
 

@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.classes.reading.annotations import (
     last_word,
     unquoted,
 )
-from nnx_migrate.sizes.module_fields import values_given
+from nnx_migrate.sizes.fields.given import values_given
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project

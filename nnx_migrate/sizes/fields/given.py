@@ -9,11 +9,12 @@ from functools import lru_cache
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.linked import linked_modules
-from nnx_migrate.source.names import Assignment
+from nnx_migrate.source.names import Assignment, last_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 Field = tuple[str, str]  # a class and its field
+_COPYING = frozenset({"clone", "copy", "replace"})  # an object, with other values for some fields
 
 
 @lru_cache(maxsize=2)  # every analysis of a project asks
@@ -60,13 +61,46 @@ def _all_given(
         for node in module.nodes if module.name in linked else ():
             if not isinstance(node, ast.Call) or not (node.args or node.keywords):
                 continue
-            scope = Scope(module).around(node)
-            cls = project.linen.get(project.resolve(node.func, scope) or "")
-            if cls is None:
-                continue
-            around = module.parents.class_of(node)
-            for name, value in arguments_by_field(cls, node.args, node.keywords):
-                yield from (((owner.name, name), value, scope, around) for owner in cls.mro)
+            scope, around = Scope(module).around(node), module.parents.class_of(node)
+            for field, value in _given_by(project, node, scope):
+                yield field, value, scope, around
+
+
+def _given_by(project: Project, call: ast.Call, scope: Scope) -> Iterator[tuple[Field, ast.expr]]:
+    """The fields that a call sets of the class that it builds, or whose object it copies with others."""
+    maker, args = call.func, call.args
+    if last_name(maker) == "partial" and args:
+        maker, args = args[0], args[1:]
+    cls = project.linen.get(project.resolve(maker, scope) or "")
+    if cls is None:
+        copies = last_name(maker) in _COPYING
+        for one in project.linen.values() if copies else ():
+            own = {field.name for field in one.fields}
+            yield from (((one.name, k.arg), k.value) for k in call.keywords if k.arg in own)
+        return
+    plain = [one for one in call.keywords if one.arg is not None]
+    for name, value in arguments_by_field(cls, args, [*plain, *_unpacked(call, scope)]):
+        yield from (((owner.name, name), value) for owner in cls.mro)
+
+
+def _unpacked(call: ast.Call, scope: Scope) -> Iterator[ast.keyword]:
+    """What a call takes out of dicts: ``Net(**kw)`` after ``kw = {"width": 3}``; without a name where unknown."""
+    for one in call.keywords:
+        if one.arg is not None:
+            continue
+        value: ast.AST = one.value
+        if isinstance(value, ast.Name):
+            binding = scope.lookup(value.id)
+            value = binding.value if isinstance(binding, Assignment) else value
+        match value:
+            case ast.Dict(keys=keys, values=values):
+                for key, given in zip(keys, values, strict=True):
+                    name = key.value if isinstance(key, ast.Constant) else None
+                    yield ast.keyword(name if isinstance(name, str) else None, given)
+            case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
+                yield from keywords
+            case _:
+                yield one
 
 
 def _holds_module(

@@ -1,0 +1,314 @@
+"""The values that an expression may have, as far as a project shows: constants, lambdas, functions.
+
+``Inner(act=ACTS[self.kind])`` may give any value of ``ACTS``, ``Inner(act=get_act(name))`` what ``get_act``
+returns, and ``Inner(act=config.act)`` what anything gives an attribute of that name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from nnx_migrate.sizes.fields.attributes import given_attributes
+from nnx_migrate.sizes.fields.given import Field, given_values
+from nnx_migrate.source.bindings import plain_bindings_at, target_names
+from nnx_migrate.source.names import Assignment, Definition, Several, last_name, parameter_names
+from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import each, walk
+
+Given = tuple[ast.expr | ast.FunctionDef, Scope]
+_Argument = tuple[ast.expr, Scope, ast.ClassDef | None]  # with the class that it stands in
+_TAKING = frozenset({"get", "pop", "setdefault"})
+# What these give is, or has, what they are given.
+_THROUGH = frozenset(
+    {"array", "asarray", "enumerate", "list", "range", "reversed", "sorted", "tuple", "zip"}
+)
+_ARRAYS = frozenset({"arange", "full", "linspace", "ones", "zeros"})
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def possible_values(
+    project: Project, node: ast.expr, scope: Scope, around: ast.ClassDef | None
+) -> Iterator[Given]:
+    """The constants, lambdas, and functions of the project and of libraries that an expression may be.
+
+    Lists and tuples are values themselves; what is taken out of one may be any of its elements. ``around`` is
+    the class whose fields ``self.act`` means: they hold their defaults, or what constructor calls give them.
+    """
+    return _Search(project, _arguments(project)).values(node, scope, around)
+
+
+@lru_cache(maxsize=2)  # every analysis of a project asks
+def _arguments(project: Project) -> Mapping[Field, list[_Argument]]:
+    given: dict[Field, list[_Argument]] = {}
+    for one, value, scope, around in given_values(project):
+        given.setdefault(one, []).append((value, scope, around))
+    return given
+
+
+@dataclass
+class _Search:
+    project: Project
+    given: Mapping[Field, list[_Argument]]
+    _seen: dict[int, ast.expr] = field(default_factory=dict)  # by id; they are kept for theirs
+
+    def values(
+        self, node: ast.expr, scope: Scope, around: ast.ClassDef | None = None
+    ) -> Iterator[Given]:
+        """The values that an expression may have."""
+        if id(node) in self._seen:
+            return
+        self._seen[id(node)] = node
+        match node:
+            case ast.Lambda() | ast.Constant() | ast.UnaryOp():
+                yield node, scope
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if around is not None:
+                yield from self._of_field(name, around)
+            case ast.Name() | ast.Attribute():
+                yield from self._named(node, scope, around)
+            case ast.IfExp(body=body, orelse=orelse):
+                yield from self._any((body, orelse), scope, around)
+            case ast.BoolOp(values=parts):
+                yield from self._any(parts, scope, around)
+            case ast.Tuple() | ast.List():
+                yield node, scope
+            case ast.Starred(value=part):
+                yield from self.values(part, scope, around)
+            case ast.Subscript(value=table):
+                yield from self._entries(table, scope, around)
+            case ast.Call():
+                yield from self._called(node, scope, around)
+
+    def _any(
+        self, parts: Iterable[ast.expr], scope: Scope, around: ast.ClassDef | None
+    ) -> Iterator[Given]:
+        for one in parts:
+            yield from self.values(one, scope, around)
+
+    def _called(self, node: ast.Call, scope: Scope, around: ast.ClassDef | None) -> Iterator[Given]:
+        """What a call may give."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=table, attr=method), args=args) if (
+                method in _TAKING
+            ):
+                yield from self._entries(table, scope, around)
+                yield from self._any(args[1:], scope, around)
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *others]):
+                for one, _ in [*self.values(name, scope, around)]:
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                        member = ast.Attribute(owner, one.value, ast.Load())
+                        yield from self.values(ast.copy_location(member, node), scope, around)
+                yield from self._any(others, scope, around)
+            case ast.Call(func=function, args=args) if last_name(function) in _THROUGH:
+                yield from self._any(args, scope, around)
+            case ast.Call(func=function) if last_name(function) in _ARRAYS:
+                yield node, scope
+            case ast.Call(func=function) if last_name(function) == "partial":
+                yield node, scope
+            case ast.Call(func=function, keywords=keywords) if last_name(function) == "field":
+                for keyword in keywords:
+                    given = keyword.value
+                    if keyword.arg == "default_factory" and isinstance(given, ast.Lambda):
+                        given = given.body
+                    yield from self.values(given, scope, around)
+            case ast.Call(func=function):
+                yield from self._returned(function, scope)
+
+    def _of_field(self, name: str, around: ast.ClassDef) -> Iterator[Given]:
+        """What a field of the class around a call may hold."""
+        cls = self.project.by_node.get(id(around))
+        if cls is None:
+            return
+        for value, scope, other in self.given.get((cls.name, name), ()):
+            yield from self.values(value, scope, other)
+        for heir in self.project.linen.values():
+            for one in heir.fields if cls in heir.mro else ():
+                if one.name == name and one.default is not None:
+                    yield from self.values(one.default, one.owner.scope)
+
+    def _of_attribute(self, name: str) -> Iterator[Given]:
+        """What anything gives an attribute of that name, but for those of arrays."""
+        for value, module in given_attributes(self.project, name):
+            scope, cls = Scope(module).around(value), module.parents.class_of(value)
+            yield from self.values(value, scope, cls)
+
+    def _named(
+        self, node: ast.Name | ast.Attribute, scope: Scope, around: ast.ClassDef | None
+    ) -> Iterator[Given]:
+        symbol = self.project.resolve(node, scope)
+        binding = scope.lookup(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(binding, Definition) and self.project.definition(symbol or "") is None:
+            if isinstance(binding.node, ast.FunctionDef):
+                yield binding.node, scope
+            return
+        if symbol is None:
+            values = binding.bindings if isinstance(binding, Several) else (binding,)
+            known = [one.value for one in values if isinstance(one, Assignment)]
+            if known:
+                yield from self._any(known, scope, around)
+            elif isinstance(node, ast.Name):
+                yield from self._bound(node, scope, around)
+            else:
+                yield from self._of_attribute(node.attr)
+            return
+        home, _ = self.project.split(symbol)
+        definition = self.project.definition(symbol)
+        if home is None or (definition is not None and isinstance(definition[1], ast.FunctionDef)):
+            yield node, scope
+        elif definition is not None and isinstance(definition[1], ast.expr):
+            yield from self.values(definition[1], Scope(definition[0]))
+        elif definition is None and isinstance(node, ast.Attribute):
+            yield from self._of_attribute(node.attr)
+
+    def _bound(self, node: ast.Name, scope: Scope, around: ast.ClassDef | None) -> Iterator[Given]:
+        """What a variable that is bound several times, by a loop or as a parameter, may hold."""
+        module, name = scope.module, node.id
+        for function in (*module.parents.functions(node), module.tree):
+            if not isinstance(function, ast.Module) and name in parameter_names(function):
+                yield from self._of_parameter(module, function, name)
+            cls, is_bound = module.parents.class_of(node) or around, False
+            for one in walk(function):
+                for target, value in plain_bindings_at(one):
+                    if name not in target_names(target):
+                        continue
+                    is_bound = True
+                    if isinstance(one, ast.For | ast.comprehension):
+                        yield from self._item(name, target, value, scope, cls)
+                    else:
+                        yield from self._part(name, target, self.values(value, scope, cls))
+            if is_bound:
+                return
+
+    def _item(
+        self, name: str, target: ast.expr, through: ast.expr, scope: Scope, cls: ast.ClassDef | None
+    ) -> Iterator[Given]:
+        """What a name of a loop's target is bound to, of the items that the loop goes through."""
+        match target, through:
+            case ast.Tuple(elts=[_, inner]), ast.Call(
+                func=ast.Name(id="enumerate"), args=[one, *_]
+            ):
+                if name in target_names(inner):
+                    yield from self._item(name, inner, one, scope, cls)
+            case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=args):
+                for part, one in zip(parts, args, strict=False):
+                    if name in target_names(part):
+                        yield from self._item(name, part, one, scope, cls)
+            case _:
+                yield from self._part(name, target, self._elements(through, scope, cls))
+
+    def _part(self, name: str, target: ast.expr, values: Iterator[Given]) -> Iterator[Given]:
+        """What a name gets where a value is taken apart: of a tuple the part at its place."""
+        if not isinstance(target, ast.Tuple | ast.List):
+            yield from values
+            return
+        for value, scope in [*values]:
+            if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
+                for part, one in zip(target.elts, value.elts, strict=True):
+                    if name in target_names(part):
+                        yield from self._part(name, part, self.values(one, scope))
+
+    def _elements(
+        self, node: ast.expr, scope: Scope, around: ast.ClassDef | None
+    ) -> Iterator[Given]:
+        """What lists and tuples hold that an expression may be."""
+        for value, where in [*self.values(node, scope, around)]:
+            if isinstance(value, ast.Tuple | ast.List):
+                yield from self._any(value.elts, where, around)
+            elif isinstance(value, ast.Constant) and last_name(node) == "range":
+                yield value, where
+
+    def _of_parameter(self, module: Module, function: ast.AST, name: str) -> Iterator[Given]:
+        """What calls give a parameter of a function of that name, and its default."""
+        if not isinstance(function, _Function):
+            return
+        spec = function.args
+        every = [*spec.posonlyargs, *spec.args]
+        defaults = [*zip(every[::-1], spec.defaults[::-1], strict=False)]
+        defaults += [
+            (one, value)
+            for one, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+            if value is not None
+        ]
+        for one, value in defaults:
+            if one.arg == name:
+                yield from self.values(value, Scope(module).around(function))
+        around = module.parents.class_of(function)
+        names = [one.arg for one in every]
+        word = function.name
+        if around is not None:
+            names = names[1:]
+            word = around.name if word == "__init__" else word
+        for home in self.project.modules.values():
+            for use in home.by_word.get(word, ()):
+                call = home.parents.of(use)
+                if not isinstance(call, ast.Call) or call.func is not use:
+                    continue
+                given = [v for n, v in zip(names, call.args, strict=False) if n == name]
+                given += [one.value for one in call.keywords if one.arg == name]
+                yield from self._any(given, Scope(home).around(call), home.parents.class_of(call))
+
+    def _entries(
+        self, table: ast.expr, scope: Scope, around: ast.ClassDef | None
+    ) -> Iterator[Given]:
+        """The values of a table that an expression names or is, with those that are put into it later."""
+        symbol = self.project.resolve(table, scope)
+        definition = self.project.definition(symbol) if symbol is not None else None
+        where, value = scope, table
+        if definition is not None and isinstance(definition[1], ast.expr):
+            where, value = Scope(definition[0]), definition[1]
+        elif isinstance(table, ast.Name):
+            match scope.lookup(table.id):
+                case Assignment(value=held):
+                    value = held
+                case Several(bindings=bindings):
+                    every = [one.value for one in bindings if isinstance(one, Assignment)]
+                    value = every[0] if every else table
+        yield from self._any(_parts(value), where, None)
+        if value is table and isinstance(table, ast.Attribute):
+            yield from self._elements(table, scope, around)
+        if word := last_name(table):
+            yield from self._put(word)
+
+    def _put(self, table: str) -> Iterator[Given]:
+        """What code puts into a table of that name: by an entry, or by a decorator that does."""
+        for module in self.project.modules.values():
+            for node in module.by_word.get(table, ()):
+                entry = module.parents.of(node)
+                put = module.parents.of(entry) if isinstance(entry, ast.Subscript) else None
+                if not isinstance(put, ast.Assign) or entry not in put.targets:
+                    continue
+                scope = Scope(module).around(put)
+                yield from self.values(put.value, scope)
+                for function in module.parents.functions(put):
+                    if isinstance(function, _Function):
+                        yield from self._decorated(function.name)
+
+    def _decorated(self, decorator: str) -> Iterator[Given]:
+        for module in self.project.modules.values():
+            for node in each(module.tree, ast.FunctionDef) if decorator in module.text else ():
+                for one in node.decorator_list:
+                    called = one.func if isinstance(one, ast.Call) else one
+                    if last_name(called) == decorator:
+                        yield node, Scope(module).around(node)
+
+    def _returned(self, function: ast.expr, scope: Scope) -> Iterator[Given]:
+        """What a function of the project returns."""
+        found = self.project.definition(self.project.resolve(function, scope) or "")
+        if found is None or not isinstance(found[1], ast.FunctionDef):
+            return
+        module: Module = found[0]
+        for one in each(found[1], ast.Return):
+            if one.value is not None and module.parents.function(one) is found[1]:
+                yield from self.values(one.value, Scope(module).around(one))
+
+
+def _parts(value: ast.expr) -> Iterator[ast.expr]:
+    match value:
+        case ast.Dict(values=values) | ast.List(elts=values) | ast.Tuple(elts=values):
+            yield from values
+        case ast.Call(func=ast.Name(id="dict"), keywords=keywords, args=args):
+            yield from (one.value for one in keywords)
+            for one in args:
+                yield from _parts(one)
