@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nnx_migrate.sizes.families import members_of
@@ -14,6 +14,10 @@ from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
 
+_SIZING = frozenset(
+    {"axis", "features", "input_dilation", "kernel_dilation", "kernel_size", "out_features"}
+    | {"padding", "qkv_features", "strides"}
+)
 _DEPTH = 5  # longest chain of fields and partials that is followed
 
 
@@ -25,6 +29,17 @@ class ConstructorArgument:
     scope: Scope
     cls: ClassInfo | None  # Linen class whose method holds the constructor call
     function: ast.FunctionDef | None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A layer or class that a class-valued field may hold: ``MLP`` of ``partial(MLP, hidden=(8, 8))``.
+
+    ``given`` are the fields that partials of it set.
+    """
+
+    symbol: str
+    given: frozenset[str] = frozenset()
 
 
 Table = dict[tuple[str, str], list[ConstructorArgument]]
@@ -105,9 +120,9 @@ class Candidates:
         givens = list(self._direct.get((caller.name, field), ()))
         default = self._default(caller, field)
         found = [
-            symbol
+            one.symbol
             for given in [*givens, *([default] if default else [])]
-            for symbol in self._symbols(given, given.value, _DEPTH, self._direct)
+            for one in self._found(given, given.value, _DEPTH, self._direct)
         ]
         return tuple(dict.fromkeys(found))
 
@@ -123,24 +138,26 @@ class Candidates:
             if keyword.arg:
                 yield keyword.arg, keyword.value
 
-    def factories(self, cls: ClassInfo, field: str) -> tuple[str, ...]:
-        """Symbols of layers or classes that reach a class-valued field; () when any is unknown."""
+    def factories(self, cls: ClassInfo, field: str) -> tuple[Candidate, ...]:
+        """Layers or classes that reach a class-valued field, each once; () when any is unknown."""
         return self._factories(cls, field, _DEPTH, self._given)
 
-    def _factories(self, cls: ClassInfo, field: str, depth: int, table: Table) -> tuple[str, ...]:
+    def _factories(
+        self, cls: ClassInfo, field: str, depth: int, table: Table
+    ) -> tuple[Candidate, ...]:
         sources: list[ConstructorArgument] = []
         for one in members_of(self.project, cls):
             sources += table.get((one.name, field), ())
             default = self._default(one, field)
             if default is not None:
                 sources.append(default)
-        symbols: list[str] = []
+        every: list[Candidate] = []
         for source in sources:
-            found = self._symbols(source, source.value, depth, table)
+            found = self._found(source, source.value, depth, table)
             if not found:
                 return ()
-            symbols.extend(one for one in found if one not in symbols)
-        return tuple(symbols)
+            every += found
+        return _each_once(every)
 
     def _default(self, cls: ClassInfo, field: str) -> ConstructorArgument | None:
         found = next((f for f in cls.fields if f.name == field), None)
@@ -148,31 +165,55 @@ class Candidates:
             return None
         return ConstructorArgument(found.default, found.owner.scope, None, None)
 
-    def _symbols(
+    def _found(
         self, source: ConstructorArgument, value: ast.expr, depth: int, table: Table
-    ) -> tuple[str, ...]:
+    ) -> tuple[Candidate, ...]:
         if depth == 0:
             return ()
         if isinstance(value, ast.IfExp):
             branches = [
-                self._symbols(source, one, depth - 1, table) for one in (value.body, value.orelse)
+                self._found(source, one, depth - 1, table) for one in (value.body, value.orelse)
             ]
-            return tuple(dict.fromkeys(sum(branches, ()))) if all(branches) else ()
+            return _each_once(sum(branches, ())) if all(branches) else ()
         if isinstance(value, ast.Call):
             target = self.project.resolve(value.func, source.scope)
-            is_partial = target == "functools.partial" and bool(value.args)
-            return self._symbols(source, value.args[0], depth - 1, table) if is_partial else ()
+            if target != "functools.partial" or not value.args:
+                return ()
+            found = self._found(source, value.args[0], depth - 1, table)
+            return tuple(self._with_given(one, value) for one in found)
         parts = dotted(value)
         if parts and parts[0] == "self" and len(parts) == 2 and source.cls is not None:
             return self._factories(source.cls, parts[1], depth - 1, table)
         if parts and len(parts) == 1 and source.function is not None:
             local = _local_value(source.function, parts[0])
             if local is not None:
-                return self._symbols(source, local, depth - 1, table)
+                return self._found(source, local, depth - 1, table)
         symbol = self.project.resolve(value, source.scope)
         if symbol and (symbol in self.project.linen or symbol.startswith("flax.linen.")):
-            return (symbol,)
+            return (Candidate(symbol),)
+        held = self.project.definition(symbol) if symbol else None
+        if held is not None and isinstance(held[1], ast.expr):  # ``base = partial(MLP, (8, 8))``
+            home = ConstructorArgument(held[1], Scope(held[0]), None, None)
+            return self._found(home, held[1], depth - 1, table)
         return ()
+
+    def _with_given(self, one: Candidate, partial: ast.Call) -> Candidate:
+        """A candidate with the fields that a partial of it sets; of layers, those that decide about sizes."""
+        named = {keyword.arg for keyword in partial.keywords if keyword.arg is not None}
+        cls = self.project.linen.get(one.symbol)
+        if cls is None:
+            return replace(one, given=one.given | (named & _SIZING))
+        fields = [field.name for field in cls.fields]
+        is_open = any(keyword.arg is None for keyword in partial.keywords)
+        placed = fields if is_open else fields[: len(partial.args) - 1]
+        return replace(one, given=one.given | {*named, *placed})
+
+
+def _each_once(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    found: dict[str, frozenset[str]] = {}
+    for one in candidates:
+        found[one.symbol] = found.get(one.symbol, frozenset()) | one.given
+    return tuple(Candidate(symbol, given) for symbol, given in found.items())
 
 
 @Fact  # it reads every call of the project
@@ -208,6 +249,11 @@ def _constructed(
     symbol, args = project.resolve(call.func, scope), list(call.args)
     if symbol == "functools.partial" and args:
         symbol = project.resolve(args.pop(0), scope)
+    match project.definition(symbol) if symbol else None:
+        case (Module() as home, ast.Call(args=[_, *_]) as made):  # ``Tanh = partial(Normal, True)``
+            inner, before = _constructed(project, Scope(home), made)
+            if project.resolve(made.func, Scope(home)) == "functools.partial":
+                return inner, [*before, *args]
     return symbol, args
 
 

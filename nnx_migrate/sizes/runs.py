@@ -21,6 +21,7 @@ from nnx_migrate.abstract.values import (
     Factories,
     Instance,
     Library,
+    Partial,
     Static,
     Submodule,
     Unknown,
@@ -28,7 +29,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.annotations import annotated_symbol
-from nnx_migrate.sizes.candidates import candidates_of
+from nnx_migrate.sizes.candidates import Candidate, candidates_of
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import members_of, varying_in
 from nnx_migrate.sizes.frames import Function
@@ -125,10 +126,10 @@ class Runs:
     def exported(self) -> frozenset[str]:
         """Classes that a field or local may hold, or that a factory function builds."""
         fields = (
-            symbol
+            candidate.symbol
             for cls in self.project.linen.values()
             for one in cls.fields
-            for symbol in self.candidates.factories(cls, one.name)
+            for candidate in self.candidates.factories(cls, one.name)
         )
         functions = (symbol for one in self.factories.values() for _, symbol in one.calls)
         local = (symbol for cls in self.project.linen.values() for symbol in self._held(cls))
@@ -146,14 +147,17 @@ class Runs:
 
     def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
-        symbols = self.candidates.factories(one.owner if info.function else info, one.name)
-        if symbols and (_is_called_twice(info, one.name) or self._only_classes(symbols)):
-            options = tuple(
-                Class(self.project.linen[s]) if s in self.project.linen else Library(s)
-                for s in symbols
-            )
-            return Factories(options, f"self.{one.name}")
+        found = self.candidates.factories(one.owner if info.function else info, one.name)
+        if found and (_is_called_twice(info, one.name) or self._only_classes(found)):
+            return Factories(tuple(map(self._option, found)), f"self.{one.name}")
         return self._given_module(one, own, _HELD)
+
+    def _option(self, one: Candidate) -> Value:
+        """A candidate, of whose fields nobody knows those that partials set."""
+        cls = self.project.linen.get(one.symbol)
+        option = Library(one.symbol) if cls is None else Class(cls)
+        given: dict[str, Value] = {name: Unknown("what a partial sets") for name in one.given}
+        return Partial(option, (), given) if given else option
 
     def _given_module(self, one: Field, own: Static, depth: int) -> Value:
         """The module that a field is declared to hold, and those that its own fields hold."""
@@ -171,8 +175,8 @@ class Runs:
                 fields[inner.name] = self._given_module(inner, part, depth - 1)
         return Instance(module, fields, None, None)
 
-    def _only_classes(self, symbols: tuple[str, ...]) -> bool:
-        return all(s in self.project.linen or layer_of(s) for s in symbols)
+    def _only_classes(self, found: tuple[Candidate, ...]) -> bool:
+        return all(one.symbol in self.project.linen or layer_of(one.symbol) for one in found)
 
     def _annotated_module(self, one: Field) -> ClassInfo | None:
         return self.project.linen.get(annotated_symbol(self.project, one))

@@ -42,14 +42,14 @@ def class_field_doubts(project: Project, attempt: Attempt) -> Iterator[tuple[str
 
 def _holders(project: Project, attempt: Attempt) -> Holders:
     candidates = candidates_of(project)
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    holders: dict[str, dict[str, tuple[str, ...]]] = {}
     for name in attempt.decisions.converted:
         cls = project.linen[name]
         for one in cls.fields:
-            symbols = candidates.factories(cls, one.name)
+            symbols = tuple(found.symbol for found in candidates.factories(cls, one.name))
             if any(symbol in project.linen or layer_of(symbol) for symbol in symbols):
-                found.setdefault(one.name, {})[name] = symbols
-    return found
+                holders.setdefault(one.name, {})[name] = symbols
+    return holders
 
 
 def _replaced(
