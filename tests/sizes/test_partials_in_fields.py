@@ -51,3 +51,11 @@ def test_a_size_behind_a_partial_is_asked_of_what_it_builds() -> None:
     build = "Net(functools.partial(Body, widths=(8, 8)))"
     source = HEAD.format(call=AFTER) + MAIN.format(before="pass", build=build)
     assert printed_alike(source)["m.Net"] == "explicit"
+
+
+def test_a_local_partial_that_a_partial_of_the_class_holds_is_explicit() -> None:
+    before = (
+        "body = functools.partial(Body, widths=(8,))\n    made = functools.partial(Net, body=body)"
+    )
+    source = HEAD.format(call=AROUND) + MAIN.format(before=before, build="made()")
+    assert printed_alike(source)["m.Net"] == "explicit"

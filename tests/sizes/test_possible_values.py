@@ -222,3 +222,9 @@ def test_a_pooling_of_more_axes_than_the_convolution_has_several_batch_axes() ->
     )
     source = program("out: int = 2", body, "Net()", shape="2, 4, 6, 1")
     assert printed_alike(source)["m.Net"] == "explicit"
+
+
+def test_what_other_classes_have_is_not_what_a_configuration_has() -> None:
+    head = CONFIG.replace("gates: int = 1", "gates: int = 6") + "class Other:\n    gates = 1\n\n\n"
+    source = program("config: Config", GATE.format("self.config.gates"), "Net(Config())", head=head)
+    assert "(self.config.gates,)" in in_auto(source)

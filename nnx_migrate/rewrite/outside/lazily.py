@@ -329,11 +329,14 @@ class _Walk:
         call = self.places.parent(keyword) if isinstance(keyword, ast.keyword) else keyword
         if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
             return False
-        cls = class_named(self.project, call.func, self.places[call].scope)
+        scope, maker, args = self.places[call].scope, call.func, call.args
+        if args and self.project.resolve(maker, scope) == "functools.partial":
+            maker, args = args[0], args[1:]
+        cls = class_named(self.project, maker, scope)
         if cls is None or cls.name not in self.context.converted:
             return False
         holding = self.context.modules_in.get(cls.name, frozenset())
-        given = arguments_by_field(cls, call.args, call.keywords)
+        given = arguments_by_field(cls, args, call.keywords)
         return any(value is node and name in holding for name, value in given)
 
     def _sized(self, at: tuple[str, str], needed: frozenset[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.facts import Fact
@@ -17,15 +17,30 @@ _COPYING = frozenset({"clone", "copy", "dict", "replace", "update"})
 _Given = tuple[ast.expr, Module, ast.Call | None]  # with the call whose keyword it is
 
 
-def given_attributes(project: Project, name: str) -> Iterator[tuple[ast.expr, Module]]:
+def given_attributes(
+    project: Project, name: str, classes: Collection[str] = ()
+) -> Iterator[tuple[ast.expr, Module]]:
     """What attributes of that name are given, but those of arrays, and the file it stands in.
 
     By constructors and functions of the project, by assignments and class bodies, by dicts, which
-    configurations are made from, and by options of the command line.
+    configurations are made from, and by options of the command line. Where ``classes`` are named, those of theirs.
     """
     for value, module, call in () if name in _OF_ARRAYS else _attributes(project).get(name, ()):
+        if classes and not _is_of(classes, value, module, call):
+            continue
         if call is None or _may_keep(project, module, call):
             yield value, module
+
+
+def _is_of(
+    classes: Collection[str], value: ast.expr, module: Module, call: ast.Call | None
+) -> bool:
+    """Whether a value may be one for objects of these classes: in their text, or for one that is made or copied."""
+    if call is not None:
+        word = last_name(call.func)
+        return word in classes or word in _COPYING or word.startswith(_OPTIONS)
+    around = module.parents.class_of(value)
+    return around is None or around.name in classes
 
 
 def _may_keep(project: Project, module: Module, call: ast.Call) -> bool:

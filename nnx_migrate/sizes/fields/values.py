@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.fields.attributes import given_attributes
 from nnx_migrate.sizes.fields.given import Field, given_values
 from nnx_migrate.source.bindings import plain_bindings_at, target_names
@@ -128,11 +129,22 @@ class _Search:
                 if one.name == name and one.default is not None:
                     yield from self.values(one.default, one.owner.scope)
 
-    def _of_attribute(self, name: str) -> Iterator[Given]:
-        """What anything gives an attribute of that name, but for those of arrays."""
-        for value, module in given_attributes(self.project, name):
+    def _of_attribute(self, node: ast.Attribute, around: ast.ClassDef | None) -> Iterator[Given]:
+        """What anything gives an attribute of that name, or objects of the class that a field's annotation names."""
+        classes = self._classes(node.value, around)
+        for value, module in given_attributes(self.project, node.attr, classes):
             scope, cls = Scope(module).around(value), module.parents.class_of(value)
             yield from self.values(value, scope, cls)
+
+    def _classes(self, owner: ast.expr, around: ast.ClassDef | None) -> frozenset[str]:
+        """The names of the project's class that ``self.config`` is of, and of its bases; none where unknown."""
+        cls = self.project.by_node.get(id(around))
+        if cls is None or not isinstance(owner, ast.Attribute):
+            return frozenset()
+        found = next((one for one in cls.fields if one.name == owner.attr), None)
+        symbol = annotated_symbol(self.project, found) if found is not None else ""
+        config = self.project.classes.get(symbol)
+        return frozenset(one.node.name for one in config.mro) if config is not None else frozenset()
 
     def _named(
         self, node: ast.Name | ast.Attribute, scope: Scope, around: ast.ClassDef | None
@@ -151,7 +163,7 @@ class _Search:
             elif isinstance(node, ast.Name):
                 yield from self._bound(node, scope, around)
             else:
-                yield from self._of_attribute(node.attr)
+                yield from self._of_attribute(node, around)
             return
         home, _ = self.project.split(symbol)
         definition = self.project.definition(symbol)
@@ -160,7 +172,7 @@ class _Search:
         elif definition is not None and isinstance(definition[1], ast.expr):
             yield from self.values(definition[1], Scope(definition[0]))
         elif definition is None and isinstance(node, ast.Attribute):
-            yield from self._of_attribute(node.attr)
+            yield from self._of_attribute(node, around)
 
     def _bound(self, node: ast.Name, scope: Scope, around: ast.ClassDef | None) -> Iterator[Given]:
         """What a variable that is bound several times, by a loop or as a parameter, may hold."""

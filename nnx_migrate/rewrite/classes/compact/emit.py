@@ -35,6 +35,7 @@ from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import LoopCarry
 from nnx_migrate.sizes.scope_functions import COUNTER
+from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.walking import walk
 
 _NO_ROUND = "the loops that call it may have no round"
@@ -97,7 +98,35 @@ class Emitter:
 
     def statements(self, steps: Sequence[Step], indent: int) -> list[Statement]:
         """Statements for ``steps``, ``indent`` wide from the margin."""
-        return [one for step in steps for one in (*self._drawn(step), *self._step(step, indent))]
+        return [
+            one
+            for step in self._by_need(steps)
+            for one in (*self._drawn(step), *self._step(step, indent))
+        ]
+
+    def _by_need(self, steps: Sequence[Step]) -> Sequence[Step]:
+        """The steps, where what is built waits for the size that it needs: ``nn.Dense(1)(self.body()(x))``.
+
+        Linen builds the outer one first. Each has keys of its own, so that the order is free where names are.
+        """
+        found = [*steps]
+        for place in range(len(found) - 1, -1, -1):
+            step = found[place]
+            if not isinstance(step, Build) or not self._is_free(step.item):
+                continue
+            last = place
+            for other in range(place + 1, len(found)):
+                later = found[other]
+                if not isinstance(later, Build):
+                    break
+                if _width_of(later.item) in _sizes_of(step.item):
+                    last = other
+            found.insert(last, found.pop(place))
+        return found
+
+    def _is_free(self, item: Item) -> bool:
+        name = self.names.get(id(item.call), Name())
+        return item.kind is ItemKind.SITE and name.counted is None
 
     def _drawn(self, step: Step) -> list[Statement]:
         names = self.draws.get(id(step), ())
@@ -244,6 +273,17 @@ class Emitter:
         over = without_comments(self.renderer.render(step.iterable))
         before = [assign(one.name, expression(one.before)) for one in carried]
         return [*before, loop(target, over, body, self._unit)]
+
+
+def _width_of(item: Item) -> str | None:
+    """The local that holds the size of what an item gives, if somebody needs it."""
+    return item.site.out_variable if item.site is not None else None
+
+
+def _sizes_of(item: Item) -> frozenset[str]:
+    """The names that the sizes of an item read."""
+    sizes = item.site.sizes.values() if item.site is not None else ()
+    return frozenset(name for text in sizes for name in names_in_text(text))
 
 
 def _updates(carried: Sequence[LoopCarry]) -> list[Statement]:
