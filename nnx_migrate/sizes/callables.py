@@ -6,22 +6,35 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import Array, Library, Partial, Value, as_array
+from nnx_migrate.abstract.values import (
+    Array,
+    Library,
+    Partial,
+    Static,
+    Unknown,
+    Value,
+    as_array,
+)
 from nnx_migrate.sizes.fields.values import possible_values
 from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.source.names import last_name
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
 
-def changes_size(interpreter: Interpreter, array: Array, node: ast.Call, frame: Frame) -> bool:
-    """Whether a value of what is called gives ``array`` another last size: a field, an entry of a table.
+def changes_size(
+    interpreter: Interpreter, called: Static, array: Array, node: ast.Call, frame: Frame
+) -> bool:
+    """Whether what is called may give ``array`` other sizes: a field, an entry of a table.
 
-    Of a field that is its default, or a function that a constructor call of the project gives it. Then it
-    is no activation, and what it makes of the array nobody knows.
+    Of a field that is its default, or what the project gives it. Then it is no activation, and what it
+    makes of the array nobody knows.
     """
     built = set(interpreter.built)
-    for value in _values(interpreter, node.func, frame):
+    for value in (*_values(interpreter, node.func, frame), *_own_values(interpreter, called)):
+        if isinstance(value, Unknown):
+            break  # an object: what its class makes of arrays is not read
         if isinstance(value, Function | Partial | Library):
             made = as_array(interpreter.call(value, (array,), {}, node, frame))
             if _is_other(made, array) if made is not None else not isinstance(value, Library):
@@ -39,6 +52,13 @@ def _is_other(made: Array, array: Array) -> bool:
     return made.rank != array.rank or any(made.axis(one) != array.axis(one) for one in known)
 
 
+def _own_values(interpreter: Interpreter, called: Static) -> Iterator[Value]:
+    """Those of a field that the class hands to a submodule's call, where it has another name."""
+    info = interpreter.root.info
+    frame = Frame(info.scope, {}, interpreter.root)
+    return _values(interpreter, called.expr.node, frame)
+
+
 def _values(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Iterator[Value]:
     """The functions that what is called may be."""
     owner = frame.instance
@@ -46,5 +66,7 @@ def _values(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Iterator[
     for value, scope in possible_values(interpreter.project, node, frame.scope, around):
         if isinstance(value, ast.FunctionDef):
             yield Function(value, scope)
+        elif isinstance(value, ast.Call) and last_name(value.func) != "partial":
+            yield Unknown("an object")
         elif not isinstance(value, ast.Constant | ast.UnaryOp):
             yield interpreter.evaluate(value, Frame(scope, {}))

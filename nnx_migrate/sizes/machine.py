@@ -178,16 +178,19 @@ class Machine(Interpreter):
     def call_unknown(
         self, target: Value, args: tuple[Value, ...], node: ast.Call, frame: Frame
     ) -> Value:
-        """A callable nobody knows: an activation, by far most often, keeps its input's shape."""
+        """A callable nobody knows: a field is an activation, by far most often, and keeps its input's shape."""
         note_unknown(self, target, node, args)
         check_maker(self, target, "", node, frame)
         if isinstance(target, Static) and self._is_module_field(target):
             # A class among the fields is called twice: ``self.block(4)(x)``.
             maker = ast.unparse(node.func)
             return Unknown("what a module of any class returns", made_by=maker, is_foreign=True)
-        is_callable = isinstance(target, Static | Argument)
-        if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
-            if not changes_size(self, array, node, frame):
+        if (
+            isinstance(target, Static)
+            and len(args) == 1
+            and (array := as_array(args[0])) is not None
+        ):
+            if not changes_size(self, target, array, node, frame):
                 return array
             return Unknown(f"{ast.unparse(node.func)} changes the size of what it is given")
         return Unknown("the called value is unknown", made_by=ast.unparse(node.func))

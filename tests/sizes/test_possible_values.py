@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rewrite.projects import LINEN
+from tests.rewrite.projects import LINEN, rewrite_in_form, texts
 from tests.rewrite.running import in_auto, net_alike, printed_alike
 
 FUNCTIONS = (
@@ -142,6 +142,19 @@ PROGRAMS = {
     "a partial": program(*ACT, "functools.partial(Net, twice)()"),
     "a copy with another function": program(*ACT, "Net().clone(act=twice)"),
     "a replaced function": program(*ACT, "dataclasses.replace(Net(), act=twice)"),
+    "an object that is called": program(
+        *ACT,
+        "Net(Tile(2))",
+        head="class Tile:\n    def __init__(self, n):\n        self.n = n\n\n"
+        "    def __call__(self, x):\n        return jnp.tile(x, self.n)\n\n\n",
+    ),
+    "a function that the call is given": program(
+        "act: Callable = nn.relu",
+        "return Inner()(x, self.act)",
+        "Net(twice)",
+        head="class Inner(nn.Module):\n    @nn.compact\n    def __call__(self, x, act):\n"
+        "        return nn.Dense(2)(act(nn.Dense(4)(x)))\n\n\n",
+    ),
     "a size of 1 from a dict": program(*ONE, "Net(**kw)", head="kw = {'gates': 1}\n\n\n"),
     "a size of 1 from a constant": program(*ONE, "Net(FEW)", head="FEW = 1\n\n\n"),
     "a size of 1 from a parameter's default": program(*ONE, "make()").replace(
@@ -228,3 +241,19 @@ def test_what_other_classes_have_is_not_what_a_configuration_has() -> None:
     head = CONFIG.replace("gates: int = 1", "gates: int = 6") + "class Other:\n    gates = 1\n\n\n"
     source = program("config: Config", GATE.format("self.config.gates"), "Net(Config())", head=head)
     assert "(self.config.gates,)" in in_auto(source)
+
+
+def test_a_configuration_of_a_file_that_is_not_read_has_nothing_of_other_classes() -> None:
+    net = (
+        LINEN
+        + "from .config import Config\n\n\nclass Net(nn.Module):\n    config: Config\n\n    @nn.compact\n"
+        f"    def __call__(self, x):\n        {GATE.format('self.config.gates')}\n"
+    )
+    files = {
+        "pack/__init__.py": "",
+        "pack/config.py": "class Config:\n    gates: int = 6\n",
+        "pack/net.py": net,
+        "pack/other.py": LINEN + "class Other:\n    gates = 1\n",
+    }
+    found = texts(rewrite_in_form(files, "auto"), files)["pack/net.py"]
+    assert "(self.config.gates,)" in found

@@ -115,7 +115,7 @@ class _Search:
                         given = given.body
                     yield from self.values(given, scope, around)
             case ast.Call(func=function):
-                yield from self._returned(function, scope)
+                yield from self._made(node, function, scope)
 
     def _of_field(self, name: str, around: ast.ClassDef) -> Iterator[Given]:
         """What a field of the class around a call may hold."""
@@ -144,7 +144,12 @@ class _Search:
         found = next((one for one in cls.fields if one.name == owner.attr), None)
         symbol = annotated_symbol(self.project, found) if found is not None else ""
         config = self.project.classes.get(symbol)
-        return frozenset(one.node.name for one in config.mro) if config is not None else frozenset()
+        if config is not None:
+            return frozenset(one.node.name for one in config.mro)
+        # A file of the same package that has nothing to do with Linen is not read.
+        package, _, _ = cls.module.name.partition(".")
+        is_own = symbol.startswith(f"{package}.")
+        return frozenset({symbol.rpartition(".")[2]}) if is_own else frozenset()
 
     def _named(
         self, node: ast.Name | ast.Attribute, scope: Scope, around: ast.ClassDef | None
@@ -305,9 +310,11 @@ class _Search:
                     if last_name(called) == decorator:
                         yield node, Scope(module).around(node)
 
-    def _returned(self, function: ast.expr, scope: Scope) -> Iterator[Given]:
-        """What a function of the project returns."""
+    def _made(self, call: ast.Call, function: ast.expr, scope: Scope) -> Iterator[Given]:
+        """What a function of the project returns, or an object of a class of it as the call that makes it."""
         found = self.project.definition(self.project.resolve(function, scope) or "")
+        if found is not None and isinstance(found[1], ast.ClassDef):
+            yield call, scope
         if found is None or not isinstance(found[1], ast.FunctionDef):
             return
         module: Module = found[0]
