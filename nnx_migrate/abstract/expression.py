@@ -312,6 +312,11 @@ def greater(one: Expr, other: Expr) -> Expr:
     return Expr(ast.Compare(one.node, [ast.Gt()], [other.node]))
 
 
+def greatest(one: Expr, other: Expr) -> Expr:
+    """``max(one, other)``."""
+    return Expr(ast.Call(ast.Name("max", ast.Load()), [one.node, other.node], []))
+
+
 def choose(test: Expr, yes: Expr, no: Expr) -> Expr:
     """``yes if test else no``."""
     return yes if yes == no else Expr(ast.IfExp(test.node, yes.node, no.node))

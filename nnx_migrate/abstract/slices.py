@@ -141,7 +141,7 @@ def _not_negative(size: Expr) -> Expr:
         ):
             if any(Expr(one) == Expr(whole) for one in args):
                 return size
-    return Expr(ast.Call(ast.Name("max", ast.Load()), [size.node, _ZERO.node], []))
+    return ex.greatest(size, _ZERO)
 
 
 def at_most(size: Expr, bound: Expr) -> Expr:

@@ -24,7 +24,7 @@ def command() -> NoReturn:
     """
     if sys.argv[1:2] != ["rewrite"]:
         sys.exit(main())
-    gc.disable()
+    gc.disable()  # what finds it disabled does not enable it again
     code = main()
     sys.stderr.flush()
     os._exit(code)

@@ -36,7 +36,6 @@ def taints(project: Project, size: int) -> Taints:
     ``size`` is how many characters of parsed files are held at a time.
     """
     found: Taints = {}
-    parsed: dict[str, list[Statement]] = {}
     named = {one.module: _named(one, project) for one in project.by_module.values()}
     importers: dict[str, set[str]] = {}
     for module, items in named.items():
@@ -48,12 +47,13 @@ def taints(project: Project, size: int) -> Taints:
     while pending:
         module = pending.popleft()
         reached = module in flax or any(_hit(one, found) for one in named[module])
-        if reached and module not in parsed:
-            parsed[module] = project.statements(module, bodies=module in flax)
-            project.exports(module)  # while it is at hand
-            project.trim(size)
-        names = _tainted(parsed[module], found, project) if reached else frozenset()
-        if reached and found.get(module) != names:
+        if not reached:
+            continue
+        statements = project.statements(module, bodies=module in flax)
+        project.exports(module)  # while it is at hand
+        project.trim(size)
+        names = _tainted(statements, found, project)
+        if found.get(module) != names:
             found[module] = names
             pending.extend(sorted(importers.get(module, ())))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import (
@@ -32,7 +33,10 @@ def changes_size(
     makes of the array nobody knows.
     """
     built = set(interpreter.built)
-    for value in (*_values(interpreter, node.func, frame), *_own_values(interpreter, called)):
+    values = _values(interpreter, node.func, frame)
+    if ast.unparse(node.func) != called.expr.text:
+        values = chain(values, _own_values(interpreter, called))
+    for value in values:
         if isinstance(value, Unknown):
             break  # an object: what its class makes of arrays is not read
         if isinstance(value, Function | Partial | Library):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nnx_migrate.sizes.families import members_of
+from nnx_migrate.sizes.fields.given import constructed
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import Assignment, Import, dotted
@@ -55,7 +56,7 @@ class Candidates:
     def _calls(self) -> list[_Call]:
         """Every call outside the libraries' own names, with the symbol it constructs, if any."""
         return [
-            _Call(scope, cls, function, call, *_constructed(self.project, scope, call))
+            _Call(scope, cls, function, call, *constructed(self.project, scope, call))
             for scope, cls, function, call in _calls(self.project)
             if self._may_construct(scope, call)
         ]
@@ -241,20 +242,6 @@ class _Call:
     call: ast.Call
     symbol: str | None
     args: list[ast.expr]
-
-
-def _constructed(
-    project: Project, scope: Scope, call: ast.Call
-) -> tuple[str | None, list[ast.expr]]:
-    symbol, args = project.resolve(call.func, scope), list(call.args)
-    if symbol == "functools.partial" and args:
-        symbol = project.resolve(args.pop(0), scope)
-    match project.definition(symbol) if symbol else None:
-        case (Module() as home, ast.Call(args=[_, *_]) as made):  # ``Tanh = partial(Normal, True)``
-            inner, before = _constructed(project, Scope(home), made)
-            if project.resolve(made.func, Scope(home)) == "functools.partial":
-                return inner, [*before, *args]
-    return symbol, args
 
 
 Call = tuple[Scope, ClassInfo | None, ast.FunctionDef | None, ast.Call]

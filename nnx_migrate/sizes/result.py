@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.source.names import names_in_text
 
 
 class SiteKind(StrEnum):
@@ -68,6 +69,11 @@ class Site:
         return replace(
             self, sizes={}, only_with=frozenset(), takes_some=False, reached=None, is_lazy=True
         )
+
+    @property
+    def size_names(self) -> frozenset[str]:
+        """The names that its sizes read."""
+        return frozenset(name for text in self.sizes.values() for name in names_in_text(text))
 
     @property
     def in_width(self) -> str:

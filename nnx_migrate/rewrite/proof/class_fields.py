@@ -14,13 +14,13 @@ from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.members import classes_of
 from nnx_migrate.sizes.candidates import candidates_of
+from nnx_migrate.sizes.fields.given import COPYING
 from nnx_migrate.source.attribute_uses import attribute_uses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.other_values import is_no_module, is_self
 from nnx_migrate.source.project import Module, Project, Scope
 
-_COPYING = frozenset({"clone", "copy", "replace"})
 _COMPARED = "a class is compared here, and {} holds a maker of NNX's for it"
 
 Holders = Mapping[str, Mapping[str, tuple[str, ...]]]  # by field and class: what it may hold
@@ -57,7 +57,7 @@ def _replaced(
 ) -> Iterator[tuple[str, Doubt]]:
     """``net.clone(norm=...)``, ``dataclasses.replace(net, norm=...)``, ``issubclass(net.norm, ...)``."""
     called = last_name(call.func)
-    names = [one.arg for one in call.keywords] if called in _COPYING else []
+    names = [one.arg for one in call.keywords] if called in COPYING else []
     if called == "issubclass" and call.args and isinstance(call.args[0], ast.Attribute):
         names = [call.args[0].attr]
     is_any = called == "clone" and None in names

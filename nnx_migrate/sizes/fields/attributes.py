@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from nnx_migrate.sizes.fields.given import COPYING
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.modules import Module, Scope
@@ -13,7 +14,7 @@ from nnx_migrate.source.project import Project
 
 _OF_ARRAYS = frozenset({"T", "dtype", "ndim", "shape", "size"})
 _OPTIONS = ("add_argument", "option", "DEFINE_")  # argparse, click, absl
-_COPYING = frozenset({"clone", "copy", "dict", "replace", "update"})
+_COPYING = COPYING | {"dict", "update"}
 _Given = tuple[ast.expr, Module, ast.Call | None]  # with the call whose keyword it is
 
 

@@ -10,11 +10,12 @@ from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment, last_name
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 Field = tuple[str, str]  # a class and its field
-_COPYING = frozenset({"clone", "copy", "replace"})  # an object, with other values for some fields
+Given = tuple[ast.expr, Scope, ast.ClassDef | None]  # a value, where it stands, and the class there
+COPYING = frozenset({"clone", "copy", "replace"})  # an object, with other values for some fields
 
 
 @lru_cache(maxsize=2)  # every analysis of a project asks
@@ -25,37 +26,20 @@ def fields_with_modules(project: Project) -> frozenset[Field]:
     """
     return frozenset(
         field
-        for field, value, scope, around in given_values(project)
-        if _holds_module(project, value, scope, around)
+        for field, values in given_to_fields(project).items()
+        if any(_holds_module(project, *one) for one in values)
     )
 
 
 def values_given(project: Project, field: Field) -> Iterator[ast.expr]:
     """What constructor calls give a field."""
-    return (value for one, value, _, _ in given_values(project) if one == field)
+    return (value for value, _, _ in given_to_fields(project).get(field, ()))
 
 
 @lru_cache(maxsize=2)
-def given_to_fields(project: Project) -> Mapping[Field, list[tuple[ast.expr, Scope]]]:
-    """What constructor calls give each field and where it stands; under "" what nobody knows the field of."""
-    found: dict[Field, list[tuple[ast.expr, Scope]]] = {}
-    for field, value, scope, _ in given_values(project):
-        found.setdefault(field, []).append((value, scope))
-    return found
-
-
-@lru_cache(maxsize=2)
-def given_values(
-    project: Project,
-) -> tuple[tuple[Field, ast.expr, Scope, ast.ClassDef | None], ...]:
-    """The fields that constructor calls set, with the value, its scope and the class it stands in."""
-    return tuple(_all_given(project))
-
-
-def _all_given(
-    project: Project,
-) -> Iterator[tuple[Field, ast.expr, Scope, ast.ClassDef | None]]:
-    """Each field that a call sets, for every class that has it, with the value and where it stands."""
+def given_to_fields(project: Project) -> Mapping[Field, list[Given]]:
+    """What calls give each field of every class that has it; under "" what nobody knows the field of."""
+    found: dict[Field, list[Given]] = {}
     linked = linked_modules(project)
     for module in project.modules.values():
         for node in module.nodes if module.name in linked else ():
@@ -63,24 +47,38 @@ def _all_given(
                 continue
             scope, around = Scope(module).around(node), module.parents.class_of(node)
             for field, value in _given_by(project, node, scope):
-                yield field, value, scope, around
+                found.setdefault(field, []).append((value, scope, around))
+    return found
 
 
 def _given_by(project: Project, call: ast.Call, scope: Scope) -> Iterator[tuple[Field, ast.expr]]:
     """The fields that a call sets of the class that it builds, or whose object it copies with others."""
-    maker, args = call.func, call.args
-    if last_name(maker) == "partial" and args:
-        maker, args = args[0], args[1:]
-    cls = project.linen.get(project.resolve(maker, scope) or "")
+    symbol, args = constructed(project, scope, call)
+    cls = project.linen.get(symbol or "")
     if cls is None:
-        copies = last_name(maker) in _COPYING
-        for one in project.linen.values() if copies else ():
-            own = {field.name for field in one.fields}
-            yield from (((one.name, k.arg), k.value) for k in call.keywords if k.arg in own)
+        named = {one.arg: one.value for one in call.keywords if one.arg is not None}
+        for one in project.linen.values() if named and last_name(call.func) in COPYING else ():
+            own = (field.name for field in one.fields)
+            yield from (((one.name, name), named[name]) for name in own if name in named)
         return
     plain = [one for one in call.keywords if one.arg is not None]
     for name, value in arguments_by_field(cls, args, [*plain, *_unpacked(call, scope)]):
         yield from (((owner.name, name), value) for owner in cls.mro)
+
+
+def constructed(
+    project: Project, scope: Scope, call: ast.Call
+) -> tuple[str | None, list[ast.expr]]:
+    """What a call builds, also by a partial, and what it is given by place."""
+    symbol, args = project.resolve(call.func, scope), list(call.args)
+    if symbol == "functools.partial" and args:
+        symbol = project.resolve(args.pop(0), scope)
+    match project.definition(symbol) if symbol else None:
+        case (Module() as home, ast.Call(args=[_, *_]) as made):  # ``Tanh = partial(Normal, True)``
+            inner, before = constructed(project, Scope(home), made)
+            if project.resolve(made.func, Scope(home)) == "functools.partial":
+                return inner, [*before, *args]
+    return symbol, args
 
 
 def _unpacked(call: ast.Call, scope: Scope) -> Iterator[ast.keyword]:

@@ -53,9 +53,10 @@ def may_be_no_place(project: Project, cls: ClassInfo, text: str) -> bool:
 @lru_cache(maxsize=1 << 12)  # every run of a class asks
 def may_be_several(project: Project, cls: ClassInfo, text: str) -> bool:
     """Whether what fields of a class give may be a list, tuple or array: ``self.mean``."""
-    return "self." in text and any(
-        isinstance(one, ast.Tuple | ast.List | ast.Call) for one in _found(project, cls, text)
-    )
+    if "self." not in text:
+        return False
+    found = _found(project, cls, ast.parse(text, mode="eval").body)
+    return any(isinstance(one, ast.Tuple | ast.List | ast.Call) for one in found)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -76,24 +77,21 @@ def _integers(project: Project, cls: ClassInfo, node: ast.expr) -> Iterator[int 
                 if second or type(op) is not ast.FloorDiv:
                     yield _OPERATORS[type(op)](first, second)
         case ast.Call(func=ast.Name(id="len"), args=[several]):
-            for found in _found(project, cls, ast.unparse(several)):
+            for found in _found(project, cls, several):
                 if isinstance(found, ast.Tuple | ast.List):
                     yield len(found.elts)
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if name in cls.methods:
             for result in each(cls.methods[name], ast.Return):
-                if result.value is not None and "self" in ast.unparse(result.value):
-                    yield from _numbers(project, cls, ast.unparse(result.value))
-                elif isinstance(result.value, ast.expr):
+                if result.value is not None:
                     yield from _integers(project, cls, result.value)
         case _:
-            for one in _found(project, cls, ast.unparse(node)):
+            for one in _found(project, cls, node):
                 value = _literal(one)
                 if value is None or type(value) is int:
                     yield value
 
 
-def _found(project: Project, cls: ClassInfo, text: str) -> Iterator[ast.AST]:
-    node = ast.parse(text, mode="eval").body
+def _found(project: Project, cls: ClassInfo, node: ast.expr) -> Iterator[ast.AST]:
     return (one for one, _ in possible_values(project, node, cls.scope, cls.node))
 
 

@@ -7,24 +7,23 @@ returns, and ``Inner(act=config.act)`` what anything gives an attribute of that 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.fields.attributes import given_attributes
-from nnx_migrate.sizes.fields.given import Field, given_values
+from nnx_migrate.sizes.fields.given import given_to_fields
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import plain_bindings_at, target_names
 from nnx_migrate.source.names import Assignment, Definition, Several, last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
 
-Given = tuple[ast.expr | ast.FunctionDef, Scope]
-_Argument = tuple[ast.expr, Scope, ast.ClassDef | None]  # with the class that it stands in
+Found = tuple[ast.expr | ast.FunctionDef, Scope]
 _TAKING = frozenset({"get", "pop", "setdefault"})
 # What these give is, or has, what they are given.
 _THROUGH = frozenset(
-    {"array", "asarray", "enumerate", "list", "range", "reversed", "sorted", "tuple", "zip"}
+    {"array", "asarray", "enumerate", "list", "reversed", "sorted", "tuple", "zip"}
 )
 _ARRAYS = frozenset({"arange", "full", "linspace", "ones", "zeros"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -32,32 +31,23 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def possible_values(
     project: Project, node: ast.expr, scope: Scope, around: ast.ClassDef | None
-) -> Iterator[Given]:
+) -> Iterator[Found]:
     """The constants, lambdas, and functions of the project and of libraries that an expression may be.
 
     Lists and tuples are values themselves; what is taken out of one may be any of its elements. ``around`` is
     the class whose fields ``self.act`` means: they hold their defaults, or what constructor calls give them.
     """
-    return _Search(project, _arguments(project)).values(node, scope, around)
-
-
-@lru_cache(maxsize=2)  # every analysis of a project asks
-def _arguments(project: Project) -> Mapping[Field, list[_Argument]]:
-    given: dict[Field, list[_Argument]] = {}
-    for one, value, scope, around in given_values(project):
-        given.setdefault(one, []).append((value, scope, around))
-    return given
+    return _Search(project).values(node, scope, around)
 
 
 @dataclass
 class _Search:
     project: Project
-    given: Mapping[Field, list[_Argument]]
     _seen: dict[int, ast.expr] = field(default_factory=dict)  # by id; they are kept for theirs
 
     def values(
         self, node: ast.expr, scope: Scope, around: ast.ClassDef | None = None
-    ) -> Iterator[Given]:
+    ) -> Iterator[Found]:
         """The values that an expression may have."""
         if id(node) in self._seen:
             return
@@ -84,11 +74,11 @@ class _Search:
 
     def _any(
         self, parts: Iterable[ast.expr], scope: Scope, around: ast.ClassDef | None
-    ) -> Iterator[Given]:
+    ) -> Iterator[Found]:
         for one in parts:
             yield from self.values(one, scope, around)
 
-    def _called(self, node: ast.Call, scope: Scope, around: ast.ClassDef | None) -> Iterator[Given]:
+    def _called(self, node: ast.Call, scope: Scope, around: ast.ClassDef | None) -> Iterator[Found]:
         """What a call may give."""
         match node:
             case ast.Call(func=ast.Attribute(value=table, attr=method), args=args) if (
@@ -117,19 +107,19 @@ class _Search:
             case ast.Call(func=function):
                 yield from self._made(node, function, scope)
 
-    def _of_field(self, name: str, around: ast.ClassDef) -> Iterator[Given]:
+    def _of_field(self, name: str, around: ast.ClassDef) -> Iterator[Found]:
         """What a field of the class around a call may hold."""
         cls = self.project.by_node.get(id(around))
         if cls is None:
             return
-        for value, scope, other in self.given.get((cls.name, name), ()):
+        for value, scope, other in given_to_fields(self.project).get((cls.name, name), ()):
             yield from self.values(value, scope, other)
         for heir in self.project.linen.values():
             for one in heir.fields if cls in heir.mro else ():
                 if one.name == name and one.default is not None:
                     yield from self.values(one.default, one.owner.scope)
 
-    def _of_attribute(self, node: ast.Attribute, around: ast.ClassDef | None) -> Iterator[Given]:
+    def _of_attribute(self, node: ast.Attribute, around: ast.ClassDef | None) -> Iterator[Found]:
         """What anything gives an attribute of that name, or objects of the class that a field's annotation names."""
         classes = self._classes(node.value, around)
         for value, module in given_attributes(self.project, node.attr, classes):
@@ -153,7 +143,7 @@ class _Search:
 
     def _named(
         self, node: ast.Name | ast.Attribute, scope: Scope, around: ast.ClassDef | None
-    ) -> Iterator[Given]:
+    ) -> Iterator[Found]:
         symbol = self.project.resolve(node, scope)
         binding = scope.lookup(node.id) if isinstance(node, ast.Name) else None
         if isinstance(binding, Definition) and self.project.definition(symbol or "") is None:
@@ -179,7 +169,7 @@ class _Search:
         elif definition is None and isinstance(node, ast.Attribute):
             yield from self._of_attribute(node, around)
 
-    def _bound(self, node: ast.Name, scope: Scope, around: ast.ClassDef | None) -> Iterator[Given]:
+    def _bound(self, node: ast.Name, scope: Scope, around: ast.ClassDef | None) -> Iterator[Found]:
         """What a variable that is bound several times, by a loop or as a parameter, may hold."""
         module, name = scope.module, node.id
         for function in (*module.parents.functions(node), module.tree):
@@ -200,7 +190,7 @@ class _Search:
 
     def _item(
         self, name: str, target: ast.expr, through: ast.expr, scope: Scope, cls: ast.ClassDef | None
-    ) -> Iterator[Given]:
+    ) -> Iterator[Found]:
         """What a name of a loop's target is bound to, of the items that the loop goes through."""
         match target, through:
             case ast.Tuple(elts=[_, inner]), ast.Call(
@@ -215,7 +205,7 @@ class _Search:
             case _:
                 yield from self._part(name, target, self._elements(through, scope, cls))
 
-    def _part(self, name: str, target: ast.expr, values: Iterator[Given]) -> Iterator[Given]:
+    def _part(self, name: str, target: ast.expr, values: Iterator[Found]) -> Iterator[Found]:
         """What a name gets where a value is taken apart: of a tuple the part at its place."""
         if not isinstance(target, ast.Tuple | ast.List):
             yield from values
@@ -228,31 +218,21 @@ class _Search:
 
     def _elements(
         self, node: ast.expr, scope: Scope, around: ast.ClassDef | None
-    ) -> Iterator[Given]:
+    ) -> Iterator[Found]:
         """What lists and tuples hold that an expression may be."""
         for value, where in [*self.values(node, scope, around)]:
             if isinstance(value, ast.Tuple | ast.List):
                 yield from self._any(value.elts, where, around)
-            elif isinstance(value, ast.Constant) and last_name(node) == "range":
-                yield value, where
 
-    def _of_parameter(self, module: Module, function: ast.AST, name: str) -> Iterator[Given]:
+    def _of_parameter(self, module: Module, function: ast.AST, name: str) -> Iterator[Found]:
         """What calls give a parameter of a function of that name, and its default."""
         if not isinstance(function, _Function):
             return
-        spec = function.args
-        every = [*spec.posonlyargs, *spec.args]
-        defaults = [*zip(every[::-1], spec.defaults[::-1], strict=False)]
-        defaults += [
-            (one, value)
-            for one, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-            if value is not None
-        ]
-        for one, value in defaults:
-            if one.arg == name:
-                yield from self.values(value, Scope(module).around(function))
+        default = defaults_of(function.args).get(name)
+        if default is not None:
+            yield from self.values(default, Scope(module).around(function))
         around = module.parents.class_of(function)
-        names = [one.arg for one in every]
+        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
         word = function.name
         if around is not None:
             names = names[1:]
@@ -268,7 +248,7 @@ class _Search:
 
     def _entries(
         self, table: ast.expr, scope: Scope, around: ast.ClassDef | None
-    ) -> Iterator[Given]:
+    ) -> Iterator[Found]:
         """The values of a table that an expression names or is, with those that are put into it later."""
         symbol = self.project.resolve(table, scope)
         definition = self.project.definition(symbol) if symbol is not None else None
@@ -288,7 +268,7 @@ class _Search:
         if word := last_name(table):
             yield from self._put(word)
 
-    def _put(self, table: str) -> Iterator[Given]:
+    def _put(self, table: str) -> Iterator[Found]:
         """What code puts into a table of that name: by an entry, or by a decorator that does."""
         for module in self.project.modules.values():
             for node in module.by_word.get(table, ()):
@@ -302,7 +282,7 @@ class _Search:
                     if isinstance(function, _Function):
                         yield from self._decorated(function.name)
 
-    def _decorated(self, decorator: str) -> Iterator[Given]:
+    def _decorated(self, decorator: str) -> Iterator[Found]:
         for module in self.project.modules.values():
             for node in each(module.tree, ast.FunctionDef) if decorator in module.text else ():
                 for one in node.decorator_list:
@@ -310,7 +290,7 @@ class _Search:
                     if last_name(called) == decorator:
                         yield node, Scope(module).around(node)
 
-    def _made(self, call: ast.Call, function: ast.expr, scope: Scope) -> Iterator[Given]:
+    def _made(self, call: ast.Call, function: ast.expr, scope: Scope) -> Iterator[Found]:
         """What a function of the project returns, or an object of a class of it as the call that makes it."""
         found = self.project.definition(self.project.resolve(function, scope) or "")
         if found is not None and isinstance(found[1], ast.ClassDef):

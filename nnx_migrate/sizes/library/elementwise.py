@@ -118,8 +118,20 @@ def _along(call: LibraryCall) -> Value:
 
 
 def _chosen(condition: Array | None, found: Array, ones: Container[str]) -> Array:
-    """What ``where`` chooses from, broadcast to its condition: an axis of 1 may become longer."""
-    return shapes.broadcast([condition, found], ones) if condition else shapes.beside_unknown(found)
+    """What ``where`` chooses from, broadcast to its condition: an axis of 1 may become longer.
+
+    Of two last axes that nobody knows to be longer than 1 the longer one is what is left.
+    """
+    if condition is None:
+        return shapes.beside_unknown(found)
+    both, last, other = (
+        shapes.broadcast([condition, found], ones),
+        found.axis(-1),
+        condition.axis(-1),
+    )
+    if both.axis(-1) is None and last is not None and other is not None and condition.has(1):
+        return both.with_last(ex.greatest(last, other))
+    return both
 
 
 def _nested(value: Value) -> Array:

@@ -35,7 +35,6 @@ from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import LoopCarry
 from nnx_migrate.sizes.scope_functions import COUNTER
-from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.walking import walk
 
 _NO_ROUND = "the loops that call it may have no round"
@@ -109,24 +108,30 @@ class Emitter:
 
         Linen builds the outer one first. Each has keys of its own, so that the order is free where names are.
         """
+        sites = (step.item.site for step in steps if isinstance(step, Build))
+        widths = {site.out_variable for site in sites if site is not None} - {None}
+        if not widths:
+            return steps
         found = [*steps]
         for place in range(len(found) - 1, -1, -1):
-            step = found[place]
-            if not isinstance(step, Build) or not self._is_free(step.item):
-                continue
+            needed = self._needs(found[place]) & widths
             last = place
-            for other in range(place + 1, len(found)):
+            for other in range(place + 1, len(found)) if needed else ():
                 later = found[other]
                 if not isinstance(later, Build):
                     break
-                if _width_of(later.item) in _sizes_of(step.item):
+                if later.item.site is not None and later.item.site.out_variable in needed:
                     last = other
             found.insert(last, found.pop(place))
         return found
 
-    def _is_free(self, item: Item) -> bool:
-        name = self.names.get(id(item.call), Name())
-        return item.kind is ItemKind.SITE and name.counted is None
+    def _needs(self, step: Step) -> frozenset[str]:
+        """What the sizes read of something built that may wait; of anything else nothing."""
+        if not isinstance(step, Build) or step.item.site is None:
+            return frozenset()
+        name = self.names.get(id(step.item.call), Name())
+        is_free = step.item.kind is ItemKind.SITE and name.counted is None
+        return step.item.site.size_names if is_free else frozenset()
 
     def _drawn(self, step: Step) -> list[Statement]:
         names = self.draws.get(id(step), ())
@@ -273,17 +278,6 @@ class Emitter:
         over = without_comments(self.renderer.render(step.iterable))
         before = [assign(one.name, expression(one.before)) for one in carried]
         return [*before, loop(target, over, body, self._unit)]
-
-
-def _width_of(item: Item) -> str | None:
-    """The local that holds the size of what an item gives, if somebody needs it."""
-    return item.site.out_variable if item.site is not None else None
-
-
-def _sizes_of(item: Item) -> frozenset[str]:
-    """The names that the sizes of an item read."""
-    sizes = item.site.sizes.values() if item.site is not None else ()
-    return frozenset(name for text in sizes for name in names_in_text(text))
 
 
 def _updates(carried: Sequence[LoopCarry]) -> list[Statement]:

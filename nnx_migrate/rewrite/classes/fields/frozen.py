@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from nnx_migrate.rewrite.classes.reading.annotations import is_container, unquoted
 from nnx_migrate.sizes.factories import factory_functions
-from nnx_migrate.sizes.fields.given import given_to_fields
+from nnx_migrate.sizes.fields.given import Given, given_to_fields
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment
@@ -59,13 +59,11 @@ def may_be_given_container(project: Project, cls: ClassInfo, one: Field) -> bool
     return any(_Values(project, scope).may_be(value) for value, scope in known)
 
 
-def _inside(
-    project: Project, given: Iterable[tuple[ast.expr, Scope]]
-) -> Iterator[tuple[ast.expr, Scope]]:
+def _inside(project: Project, given: Iterable[Given]) -> Iterator[tuple[ast.expr, Scope]]:
     """What stands in Linen classes, and in functions that build submodules for these."""
-    for value, scope in given:
+    for value, scope, around in given:
         parents = scope.module.parents
-        info = project.by_node.get(id(parents.class_of(value)))
+        info = project.by_node.get(id(around))
         if (info is not None and info.linen) or any(
             id(one) in _building(project) for one in parents.functions(value)
         ):

@@ -220,7 +220,7 @@ def relaxed(sizes: ClassSizes) -> ClassSizes:
     never: set[str] = set()
     handed = _handed_on(sizes)
     for site in sizes.sites.values():
-        names = {name for text in site.sizes.values() for name in names_in_text(text)}
+        names = {*site.size_names}
         names |= {one for name in names for one in handed.get(name, ())}
         group = {None: always, "False": never}.get(site.reached, sometimes)
         group.update(names)
