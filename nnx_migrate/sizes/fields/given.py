@@ -82,10 +82,14 @@ def constructed(
 
 
 def _unpacked(call: ast.Call, scope: Scope) -> Iterator[ast.keyword]:
-    """What a call takes out of dicts: ``Net(**kw)`` after ``kw = {"width": 3}``; without a name where unknown."""
+    """What a call takes out of dicts: ``Net(**kw)`` after ``kw = {"width": 3}``.
+
+    And each dict without a name: it may have been changed in between, or be made elsewhere.
+    """
     for one in call.keywords:
         if one.arg is not None:
             continue
+        yield one
         value: ast.AST = one.value
         if isinstance(value, ast.Name):
             binding = scope.lookup(value.id)
@@ -97,8 +101,6 @@ def _unpacked(call: ast.Call, scope: Scope) -> Iterator[ast.keyword]:
                     yield ast.keyword(name if isinstance(name, str) else None, given)
             case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
                 yield from keywords
-            case _:
-                yield one
 
 
 def _holds_module(
