@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import (
+    Argument,
     Array,
     Library,
     Partial,
@@ -16,7 +17,7 @@ from nnx_migrate.abstract.values import (
     Value,
     as_array,
 )
-from nnx_migrate.sizes.fields.values import possible_values
+from nnx_migrate.sizes.fields.values import given_to_parameter, possible_values
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.source.names import last_name
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def changes_size(
-    interpreter: Interpreter, called: Static, array: Array, node: ast.Call, frame: Frame
+    interpreter: Interpreter, called: Value, array: Array, node: ast.Call, frame: Frame
 ) -> bool:
     """Whether what is called may give ``array`` other sizes: a field, an entry of a table.
 
@@ -34,7 +35,7 @@ def changes_size(
     """
     built = set(interpreter.built)
     values = _values(interpreter, node.func, frame)
-    if ast.unparse(node.func) != called.expr.text:
+    if isinstance(called, Static) and ast.unparse(node.func) != called.expr.text:
         values = chain(values, _own_values(interpreter, called))
     for value in values:
         if isinstance(value, Unknown):
@@ -48,6 +49,19 @@ def changes_size(
     for key in set(interpreter.built) - built:
         del interpreter.built[key]
     return True
+
+
+def is_of_helper(interpreter: Interpreter, called: Value) -> bool:
+    """Whether what is called is a parameter of a helper, and what every call gives it is found.
+
+    Of a method's own argument nobody knows what it is; a helper's calls all stand in the project.
+    """
+    function, project = interpreter.root.info.function, interpreter.project
+    if not isinstance(called, Argument) or not isinstance(function, ast.FunctionDef):
+        return False
+    given = given_to_parameter(project, interpreter.root.info.module, function, called.path)
+    found = [next(possible_values(project, *one), None) for one in given]
+    return bool(found) and None not in found
 
 
 def _is_other(made: Array, array: Array) -> bool:
@@ -72,5 +86,5 @@ def _values(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Iterator[
             yield Function(value, scope)
         elif isinstance(value, ast.Call) and last_name(value.func) != "partial":
             yield Unknown("an object")
-        elif not isinstance(value, ast.Constant | ast.UnaryOp):
+        elif not isinstance(value, ast.Constant | ast.UnaryOp | ast.BinOp):
             yield interpreter.evaluate(value, Frame(scope, {}))

@@ -41,7 +41,7 @@ from nnx_migrate.constructs.common.shapes import ShapeCall, opaque
 from nnx_migrate.sizes import construction
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.attributes import attribute_of
-from nnx_migrate.sizes.callables import changes_size
+from nnx_migrate.sizes.callables import changes_size, is_of_helper
 from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.expressions.evaluation import evaluate
 from nnx_migrate.sizes.fields.given import fields_with_modules
@@ -185,11 +185,8 @@ class Machine(Interpreter):
             # A class among the fields is called twice: ``self.block(4)(x)``.
             maker = ast.unparse(node.func)
             return Unknown("what a module of any class returns", made_by=maker, is_foreign=True)
-        if (
-            isinstance(target, Static)
-            and len(args) == 1
-            and (array := as_array(args[0])) is not None
-        ):
+        is_callable = isinstance(target, Static) or is_of_helper(self, target)
+        if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
             if not changes_size(self, target, array, node, frame):
                 return array
             return Unknown(f"{ast.unparse(node.func)} changes the size of what it is given")

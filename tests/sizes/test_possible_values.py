@@ -170,6 +170,13 @@ PROGRAMS = {
     "a size that is divided to 1": program(
         "gates: int = 2", GATE.format("self.gates // 2"), "Net()"
     ),
+    "a size of 1 from a range": program(*ONE, "[Net(one) for one in range(1, 3)][0]"),
+    "a size of 1 from a range that is computed": program(
+        *ONE, "[Net(one) for one in range(len(FEW))][1]", head="FEW = [3, 4]\n\n\n"
+    ),
+    "a size that a call computes": program(*ONE, "make(4)").replace(
+        "\n\ndef main", "\n\ndef make(half):\n    return Net(half // 4)\n\n\ndef main"
+    ),
     "a size that counts one": program(
         "names: tuple[str, ...] = ('a',)", GATE.format("len(self.names)"), "Net()"
     ),
@@ -195,6 +202,12 @@ PROGRAMS = {
     ),
     "an array that widens": program(
         "mean: Any = (0.5, 0.4, 0.3)",
+        "return nn.Dense(2)(x[0] - jnp.array(self.mean))",
+        "Net()",
+        shape="48, 1",
+    ),
+    "a repeated tuple that widens": program(
+        "mean: Any = (0.5,) * 3",
         "return nn.Dense(2)(x[0] - jnp.array(self.mean))",
         "Net()",
         shape="48, 1",

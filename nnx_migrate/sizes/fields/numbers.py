@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import product
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.sizes.fields.values import possible_values
+from nnx_migrate.sizes.fields.values import Found, possible_values
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Project
+from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -55,8 +55,15 @@ def may_be_several(project: Project, cls: ClassInfo, text: str) -> bool:
     """Whether what fields of a class give may be a list, tuple or array: ``self.mean``."""
     if "self." not in text:
         return False
-    found = _found(project, cls, ast.parse(text, mode="eval").body)
-    return any(isinstance(one, ast.Tuple | ast.List | ast.Call) for one in found)
+    node = ast.parse(text, mode="eval").body
+    return any(map(_is_several, _Reading(project, cls).found(node, cls.scope)))
+
+
+def _is_several(found: Found) -> bool:
+    node, _ = found
+    if isinstance(node, ast.BinOp):  # ``(0.5,) * 3``
+        return any(isinstance(one, ast.Tuple | ast.List) for one in (node.left, node.right))
+    return isinstance(node, ast.Tuple | ast.List | ast.Call)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -64,35 +71,51 @@ def _numbers(project: Project, cls: ClassInfo, text: str) -> frozenset[int | Non
     """The integers that an expression with fields of a class may be, and None."""
     if "self." not in text and (not text.isidentifier() or ex.is_input(text)):
         return frozenset()
-    return frozenset(_integers(project, cls, ast.parse(text, mode="eval").body))
+    node = ast.parse(text, mode="eval").body
+    return frozenset(_Reading(project, cls).integers(node, cls.scope))
 
 
-def _integers(project: Project, cls: ClassInfo, node: ast.expr) -> Iterator[int | None]:
-    match node:
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            sides = [[*_integers(project, cls, one)][:_MOST] for one in (left, right)]
-            for first, second in product(*sides):
-                if first is None or second is None:
-                    continue
-                if second or type(op) is not ast.FloorDiv:
-                    yield _OPERATORS[type(op)](first, second)
-        case ast.Call(func=ast.Name(id="len"), args=[several]):
-            for found in _found(project, cls, several):
-                if isinstance(found, ast.Tuple | ast.List):
-                    yield len(found.elts)
-        case ast.Attribute(value=ast.Name(id="self"), attr=name) if name in cls.methods:
-            for result in each(cls.methods[name], ast.Return):
-                if result.value is not None:
-                    yield from _integers(project, cls, result.value)
-        case _:
-            for one in _found(project, cls, node):
-                value = _literal(one)
-                if value is None or type(value) is int:
-                    yield value
+@dataclass(frozen=True)
+class _Reading:
+    """What expressions in the code of a class, and those that give it fields, may be."""
+
+    project: Project
+    cls: ClassInfo
+
+    def integers(self, node: ast.expr, scope: Scope) -> Iterator[int | None]:
+        """The integers that an expression may be, and None."""
+        match node:
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                sides = [[*self.integers(one, scope)][:_MOST] for one in (left, right)]
+                for first, second in product(*sides):
+                    if first is not None and second is not None:
+                        yield from _made(op, first, second)
+            case ast.Call(func=ast.Name(id="len"), args=[several]):
+                for found, _ in self.found(several, scope):
+                    if isinstance(found, ast.Tuple | ast.List):
+                        yield len(found.elts)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if name in self.cls.methods:
+                for result in each(self.cls.methods[name], ast.Return):
+                    if result.value is not None:
+                        yield from self.integers(result.value, scope)
+            case _:
+                for one, where in self.found(node, scope):
+                    if isinstance(one, ast.BinOp):
+                        yield from self.integers(one, where)
+                        continue
+                    value = _literal(one)
+                    if value is None or type(value) is int:
+                        yield value
+
+    def found(self, node: ast.expr, scope: Scope) -> Iterator[Found]:
+        """The constants, lists and arithmetic that an expression may be."""
+        around = self.cls.node if scope is self.cls.scope else scope.module.parents.class_of(node)
+        return possible_values(self.project, node, scope, around)
 
 
-def _found(project: Project, cls: ClassInfo, node: ast.expr) -> Iterator[ast.AST]:
-    return (one for one, _ in possible_values(project, node, cls.scope, cls.node))
+def _made(op: ast.operator, left: int, right: int) -> Iterator[int]:
+    if right or type(op) is not ast.FloorDiv:
+        yield _OPERATORS[type(op)](left, right)
 
 
 def _literal(node: ast.AST) -> object:

@@ -26,6 +26,7 @@ _THROUGH = frozenset(
     {"array", "asarray", "enumerate", "list", "reversed", "sorted", "tuple", "zip"}
 )
 _ARRAYS = frozenset({"arange", "full", "linspace", "ones", "zeros"})
+_MOST = 32  # numbers of a range
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -34,10 +35,34 @@ def possible_values(
 ) -> Iterator[Found]:
     """The constants, lambdas, and functions of the project and of libraries that an expression may be.
 
-    Lists and tuples are values themselves; what is taken out of one may be any of its elements. ``around`` is
+    Lists, tuples and arithmetic are values themselves; what is taken out of a list may be any of its elements. ``around`` is
     the class whose fields ``self.act`` means: they hold their defaults, or what constructor calls give them.
     """
     return _Search(project).values(node, scope, around)
+
+
+def given_to_parameter(
+    project: Project, module: Module, function: _Function, name: str
+) -> Iterator[tuple[ast.expr, Scope, ast.ClassDef | None]]:
+    """The default of a parameter, and what the calls of a function of that name give it."""
+    around = module.parents.class_of(function)
+    default = defaults_of(function.args).get(name)
+    if default is not None:
+        yield default, Scope(module).around(function), None
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    word = function.name
+    if around is not None:
+        names = names[1:]
+        word = around.name if word == "__init__" else word
+    for home in project.modules.values():
+        for use in home.by_word.get(word, ()):
+            call = home.parents.of(use)
+            if not isinstance(call, ast.Call) or call.func is not use:
+                continue
+            given = [v for n, v in zip(names, call.args, strict=False) if n == name]
+            given += [one.value for one in call.keywords if one.arg == name]
+            for one in given:
+                yield one, Scope(home).around(call), home.parents.class_of(call)
 
 
 @dataclass
@@ -53,7 +78,7 @@ class _Search:
             return
         self._seen[id(node)] = node
         match node:
-            case ast.Lambda() | ast.Constant() | ast.UnaryOp():
+            case ast.Lambda() | ast.Constant() | ast.UnaryOp() | ast.BinOp():
                 yield node, scope
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if around is not None:
                 yield from self._of_field(name, around)
@@ -94,6 +119,8 @@ class _Search:
                 yield from self._any(others, scope, around)
             case ast.Call(func=function, args=args) if last_name(function) in _THROUGH:
                 yield from self._any(args, scope, around)
+            case ast.Call(func=ast.Name(id="range"), args=bounds):
+                yield _numbers_of_range(bounds), scope
             case ast.Call(func=function) if last_name(function) in _ARRAYS:
                 yield node, scope
             case ast.Call(func=function) if last_name(function) == "partial":
@@ -226,25 +253,9 @@ class _Search:
 
     def _of_parameter(self, module: Module, function: ast.AST, name: str) -> Iterator[Found]:
         """What calls give a parameter of a function of that name, and its default."""
-        if not isinstance(function, _Function):
-            return
-        default = defaults_of(function.args).get(name)
-        if default is not None:
-            yield from self.values(default, Scope(module).around(function))
-        around = module.parents.class_of(function)
-        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-        word = function.name
-        if around is not None:
-            names = names[1:]
-            word = around.name if word == "__init__" else word
-        for home in self.project.modules.values():
-            for use in home.by_word.get(word, ()):
-                call = home.parents.of(use)
-                if not isinstance(call, ast.Call) or call.func is not use:
-                    continue
-                given = [v for n, v in zip(names, call.args, strict=False) if n == name]
-                given += [one.value for one in call.keywords if one.arg == name]
-                yield from self._any(given, Scope(home).around(call), home.parents.class_of(call))
+        if isinstance(function, _Function):
+            for given, scope, around in given_to_parameter(self.project, module, function, name):
+                yield from self.values(given, scope, around)
 
     def _entries(
         self, table: ast.expr, scope: Scope, around: ast.ClassDef | None
@@ -301,6 +312,23 @@ class _Search:
         for one in each(found[1], ast.Return):
             if one.value is not None and module.parents.function(one) is found[1]:
                 yield from self.values(one.value, Scope(module).around(one))
+
+
+def _numbers_of_range(bounds: list[ast.expr]) -> ast.Tuple:
+    """The first numbers of a range; one of an unknown length may have them all."""
+    known = [_whole_number(one) for one in bounds]
+    first, end, *steps = known if len(known) > 1 else (0, *known)
+    start, step = first or 0, (steps or [1])[0] or 1
+    numbers = range(start, start + _MOST * step if end is None else end, step)[:_MOST]
+    return ast.Tuple([ast.Constant(one) for one in numbers], ast.Load())
+
+
+def _whole_number(node: ast.expr) -> int | None:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:  # what is computed
+        return None
+    return value if isinstance(value, int) else None
 
 
 def _parts(value: ast.expr) -> Iterator[ast.expr]:
