@@ -177,6 +177,16 @@ PROGRAMS = {
     "a size that a call computes": program(*ONE, "make(4)").replace(
         "\n\ndef main", "\n\ndef make(half):\n    return Net(half // 4)\n\n\ndef main"
     ),
+    "a size that a variable counts down to": program(
+        *ONE, "[net for net in descend(8)][-1]"
+    ).replace(
+        "\n\ndef main",
+        "\n\ndef descend(n):\n    while n > 1:\n        n = n // 2 - n % 2\n        yield Net(n)\n\n\ndef main",
+    ),
+    "a size that a variable is halved to": program(*ONE, "[net for net in descend(8)][-1]").replace(
+        "\n\ndef main",
+        "\n\ndef descend(n):\n    while n > 1:\n        n //= 2\n        yield Net(n)\n\n\ndef main",
+    ),
     "a size that counts one": program(
         "names: tuple[str, ...] = ('a',)", GATE.format("len(self.names)"), "Net()"
     ),

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.sizes.fields.values import Found, possible_values
@@ -22,10 +22,12 @@ from nnx_migrate.source.walking import each
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
     ast.Mult: operator.mul,
     ast.Sub: operator.sub,
 }
 _MOST = 32  # values of one side of an operator
+_ROUNDS = 8  # of a variable that is computed from itself
 
 
 @dataclass(frozen=True)
@@ -72,24 +74,40 @@ def _numbers(project: Project, cls: ClassInfo, text: str) -> frozenset[int | Non
     if "self." not in text and (not text.isidentifier() or ex.is_input(text)):
         return frozenset()
     node = ast.parse(text, mode="eval").body
-    return frozenset(_Reading(project, cls).integers(node, cls.scope))
+    made: _Made = {}
+    for _ in range(_ROUNDS):
+        reading = _Reading(project, cls, made)
+        found = frozenset(reading.integers(node, cls.scope))
+        if not reading.is_cyclic:
+            break
+        made = reading.made
+    return found
 
 
-@dataclass(frozen=True)
+_Place = tuple[str, int, int, int | None]
+_Made = Mapping[_Place, frozenset[int]]
+
+
+@dataclass
 class _Reading:
-    """What expressions in the code of a class, and those that give it fields, may be."""
+    """What expressions in the code of a class, and those that give it fields, may be.
+
+    Attributes:
+      earlier: what arithmetic gave in the round before, by its place: ``n = n * 2`` has itself.
+    """
 
     project: Project
     cls: ClassInfo
+    earlier: _Made = field(default_factory=dict)
+    made: dict[_Place, frozenset[int]] = field(default_factory=dict)
+    pending: set[_Place] = field(default_factory=set)
+    is_cyclic: bool = False
 
     def integers(self, node: ast.expr, scope: Scope) -> Iterator[int | None]:
         """The integers that an expression may be, and None."""
         match node:
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                sides = [[*self.integers(one, scope)][:_MOST] for one in (left, right)]
-                for first, second in product(*sides):
-                    if first is not None and second is not None:
-                        yield from _made(op, first, second)
+            case ast.BinOp():
+                yield from self.results(node, scope)
             case ast.Call(func=ast.Name(id="len"), args=[several]):
                 for found, _ in self.found(several, scope):
                     if isinstance(found, ast.Tuple | ast.List):
@@ -107,15 +125,33 @@ class _Reading:
                     if value is None or type(value) is int:
                         yield value
 
+    def results(self, node: ast.BinOp, scope: Scope) -> frozenset[int]:
+        """The integers that arithmetic may give."""
+        place = (scope.module.name, node.lineno, node.col_offset, node.end_col_offset)
+        if place in self.pending or place in self.made:
+            self.is_cyclic |= place in self.pending
+            return self.made.get(place) or self.earlier.get(place, frozenset())
+        self.pending.add(place)
+        sides = [{*islice(self.integers(one, scope), _MOST)} for one in (node.left, node.right)]
+        found = (_result(node.op, first, second) for first, second in product(*sides))
+        self.made[place] = frozenset(one for one in islice(found, _MOST) if one is not None)
+        self.pending.remove(place)
+        return self.made[place]
+
     def found(self, node: ast.expr, scope: Scope) -> Iterator[Found]:
         """The constants, lists and arithmetic that an expression may be."""
         around = self.cls.node if scope is self.cls.scope else scope.module.parents.class_of(node)
         return possible_values(self.project, node, scope, around)
 
 
-def _made(op: ast.operator, left: int, right: int) -> Iterator[int]:
-    if right or type(op) is not ast.FloorDiv:
-        yield _OPERATORS[type(op)](left, right)
+def _result(op: ast.operator, left: int | None, right: int | None) -> int | None:
+    made = _OPERATORS.get(type(op))
+    if made is None or left is None or right is None:
+        return None
+    try:
+        return made(left, right)
+    except ZeroDivisionError:
+        return None
 
 
 def _literal(node: ast.AST) -> object:

@@ -180,12 +180,11 @@ class _Search:
         if symbol is None:
             values = binding.bindings if isinstance(binding, Several) else (binding,)
             known = [one.value for one in values if isinstance(one, Assignment)]
-            if known:
-                yield from self._any(known, scope, around)
-            elif isinstance(node, ast.Name):
-                yield from self._bound(node, scope, around)
-            else:
+            yield from self._any(known, scope, around)
+            if isinstance(node, ast.Attribute):
                 yield from self._of_attribute(node, around)
+            elif len(known) < len(values):
+                yield from self._bound(node, scope, around)
             return
         home, _ = self.project.split(symbol)
         definition = self.project.definition(symbol)
@@ -204,7 +203,7 @@ class _Search:
                 yield from self._of_parameter(module, function, name)
             cls, is_bound = module.parents.class_of(node) or around, False
             for one in walk(function):
-                for target, value in plain_bindings_at(one):
+                for target, value in _bindings_at(one):
                     if name not in target_names(target):
                         continue
                     is_bound = True
@@ -312,6 +311,14 @@ class _Search:
         for one in each(found[1], ast.Return):
             if one.value is not None and module.parents.function(one) is found[1]:
                 yield from self.values(one.value, Scope(module).around(one))
+
+
+def _bindings_at(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a statement binds; ``n //= 2`` binds ``n // 2``."""
+    if isinstance(node, ast.AugAssign):
+        made = ast.BinOp(node.target, node.op, node.value)
+        yield node.target, ast.copy_location(made, node)
+    yield from plain_bindings_at(node)
 
 
 def _numbers_of_range(bounds: list[ast.expr]) -> ast.Tuple:
