@@ -21,6 +21,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.detached import unattached
+from nnx_migrate.sizes.fields.values import gives_entry, possible_values
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.source.classes import ClassInfo
 
@@ -40,12 +41,27 @@ def construct_layer(
     frame: Frame,
 ) -> Submodule:
     """Construct a built-in layer."""
+    _check_name(interpreter, kwargs, node, frame)
     layer = layer_of(symbol)
     assert layer is not None
     bound = {**dict(zip(layer.fields, args, strict=False)), **kwargs}
     owner = None if is_none(kwargs.get("parent", Unknown())) else _owner(interpreter, frame)
     made = Submodule(symbol, bound, node, owner, is_conditional=bool(interpreter.conditions))
     return _built(interpreter, made)
+
+
+def _check_name(
+    interpreter: Interpreter, kwargs: dict[str, Value], node: ast.Call, frame: Frame
+) -> None:
+    """Refuse ``nn.Dense(**kw)`` where ``kw`` has a name: attributes are called as names are written."""
+    is_given = "name" in kwargs
+    unpacked = [one.value for one in node.keywords if one.arg is None]
+    around = interpreter.root.info.node
+    for one in unpacked:
+        for value, _ in possible_values(interpreter.project, one, frame.scope, around):
+            is_given |= gives_entry(value, "name")
+    if is_given and all(one.arg != "name" for one in node.keywords):
+        interpreter.problems.append((node, "a submodule is given its name in a dict"))
 
 
 def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:
@@ -79,6 +95,7 @@ def construct(
     """
     if frame.instance is None and id(node) in unattached(interpreter.project):
         return Unknown("a module that has no parent")
+    _check_name(interpreter, kwargs, node, frame)
     fields = _bind_fields(interpreter, target.info, args, kwargs)
     owner = _owner(interpreter, frame)
     instance = Instance(target.info, fields, node, owner, lifted=target.lifted, lifts=target.lifts)

@@ -49,7 +49,10 @@ def _has_rounds(value: Value) -> Expr | None:
             return _has_rounds(inner)
         case _:
             count = length_of(value)
-            found = ex.greater(count, ex.literal(0)) if count is not None else None
+            if count is not None and (not count.is_constant or count == ex.literal(0)):
+                found = ex.greater(count, ex.literal(0))
+            else:
+                found = None
     return found if found is not None and not (found.is_constant or found.names) else None
 
 

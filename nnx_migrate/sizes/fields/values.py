@@ -35,10 +35,21 @@ def possible_values(
 ) -> Iterator[Found]:
     """The constants, lambdas, and functions of the project and of libraries that an expression may be.
 
-    Lists, tuples and arithmetic are values themselves; what is taken out of a list may be any of its elements. ``around`` is
+    Lists, tuples, dicts and arithmetic are values themselves; what is taken out of a list may be any of its elements. ``around`` is
     the class whose fields ``self.act`` means: they hold their defaults, or what constructor calls give them.
     """
     return _Search(project).values(node, scope, around)
+
+
+def gives_entry(node: ast.AST, key: str) -> bool:
+    """Whether a dict is written with an entry: ``{"name": "head"}``, ``dict(name="head")``."""
+    match node:
+        case ast.Dict(keys=keys):
+            return any(isinstance(one, ast.Constant) and one.value == key for one in keys)
+        case ast.Call(keywords=keywords, args=args):
+            named = any(one.arg == key for one in keywords)
+            return named or any(gives_entry(one, key) for one in args)
+    return False
 
 
 def given_to_parameter(
@@ -88,7 +99,7 @@ class _Search:
                 yield from self._any((body, orelse), scope, around)
             case ast.BoolOp(values=parts):
                 yield from self._any(parts, scope, around)
-            case ast.Tuple() | ast.List():
+            case ast.Tuple() | ast.List() | ast.Dict() | ast.Call(func=ast.Name(id="dict")):
                 yield node, scope
             case ast.Starred(value=part):
                 yield from self.values(part, scope, around)

@@ -1,7 +1,8 @@
-"""Functions run over an axis of their arguments: ``jax.vmap``, ``jax.lax.scan``, ``jax.tree.map``."""
+"""Functions run over an axis or the items of their arguments: ``jax.vmap``, ``jax.lax.scan``, ``jax.tree.map``, ``map``."""
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 from nnx_migrate.abstract.shapes import agreed
@@ -18,8 +19,10 @@ from nnx_migrate.abstract.values import (
     is_none,
 )
 from nnx_migrate.sizes.library.axes import inserted
+from nnx_migrate.sizes.library.fallback import unmodelled
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.ranks import is_row
+from nnx_migrate.sizes.unknown_builders import builds_modules
 
 
 def _vmap(call: LibraryCall) -> Value:
@@ -54,12 +57,12 @@ def _run(
     args: tuple[Value, ...],
     kwargs: dict[str, Value] | None = None,
 ) -> Value:
-    """Call the function inside; what it builds there would be built under the transformation."""
+    """Call the function inside; what it builds there is built under the transformation, where Linen raises, or often."""
     interpreter, before = call.interpreter, set(call.interpreter.built)
     result = interpreter.call(function, args, kwargs or {}, call.node, call.frame)
     for key, module in interpreter.built.items():
         if key not in before and module.call is not None:
-            reason = f"a submodule is built inside {call.symbol}, where Linen builds none"
+            reason = f"a submodule is built inside {ast.unparse(call.node.func)}"
             interpreter.problems.append((module.call, reason))
     return result
 
@@ -160,7 +163,27 @@ def _tree_map(call: LibraryCall) -> Value:
     return over(tree)
 
 
+def _map(call: LibraryCall) -> Value:
+    """``q, k, v = map(split_heads, qkv)``: of lists that are known, where it is read once, in its place."""
+    function, *lists = call.args or (Unknown(),)
+    known = [one.items for one in lists if isinstance(one, Sequence)]
+    is_followed = lists and len(known) == len(lists) and _is_read_at_once(call)
+    if not is_followed or builds_modules(call.interpreter.project, function):
+        return unmodelled(call)
+    return Sequence(tuple(_run(call, function, row) for row in zip(*known, strict=False)))
+
+
+def _is_read_at_once(call: LibraryCall) -> bool:
+    match call.frame.scope.module.parents.of(call.node):
+        case ast.Assign(targets=targets):
+            return all(isinstance(one, ast.Tuple | ast.List) for one in targets)
+        case ast.Call() | ast.Starred() | ast.For() | ast.comprehension():
+            return True
+    return False
+
+
 SYMBOLS: Summaries = {
+    "builtins.map": _map,
     "jax.vmap": _vmap,
     "jax.lax.scan": _scan,
     "jax.tree.map": _tree_map,

@@ -67,6 +67,16 @@ LAZY = {
         ONE,
         "given its name in a dict",
     ),
+    "a dict of arguments that has a name later": (
+        "kw = {'features': 3}\n        kw.update(name='a')\n        self.first = nn.Dense(**kw)",
+        ONE,
+        "given its name in a dict",
+    ),
+    "a dict that is made by name": (
+        "kw = dict(features=3, name='a')\n        self.first = nn.Dense(**kw)",
+        ONE,
+        "given its name in a dict",
+    ),
     "another in each branch": (
         (
             "if self.deep:\n            self.first = nn.Dense(3, name='a')\n"
@@ -160,3 +170,14 @@ def test_a_name_in_a_dict_of_arguments_keeps_a_compact_class_lazy() -> None:
         "    def __call__", "    @nn.compact\n    def __call__"
     )
     assert net_alike(source, "jnp.ones((2, 5))") == {"m.Net": "lazy"}
+
+
+def test_a_name_in_a_dict_that_a_field_gets_keeps_the_class_lazy() -> None:
+    source = (
+        "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n"
+        "class Inner(nn.Module):\n    options: dict\n\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return nn.Dense(**self.options)(x)\n\n\n"
+        "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return Inner({'features': 3, 'name': 'a'})(x)\n\n\n"
+    )
+    assert net_alike(source, "jnp.ones((2, 5))")["m.Inner"] == "lazy"

@@ -113,7 +113,7 @@ for size in self.sizes:
             "how many of its class",
         ),
         ("x = M.zeros(x)[0]", HELPER, "how often Linen counts the cell of 'zeros'"),
-        ("x = jax.tree.map(self.zeros, x)[0]", HELPER, "where Linen builds none"),
+        ("x = jax.tree.map(self.zeros, x)[0]", HELPER, "a submodule is built inside jax.tree.map"),
         (
             "x = self.zeros(x)[0]",
             HELPER.replace("return cell", "return x.ndim > 1 and nn.LSTMCell(4)").replace(

@@ -26,14 +26,14 @@ _LATER: Mapping[type[ast.AST], str] = {
     ast.Await: "await",
 }
 _STATEMENTS = {**_LATER, ast.While: "while", ast.Try: "try", ast.NamedExpr: ":="}
-_PLAIN_CHANGES = frozenset({"append", "extend", "pop"})
+_PLAIN_CHANGES = frozenset({"append", "extend", "pop", "update"})
 
 
 def check_vocabulary(project: Project, cls: ClassInfo) -> None:
     """Refuse statements that published model code does without.
 
-    A list may grow and lose its last item (``skips.append(x)``, ``skips.pop()``); functions of the project may
-    do what they like but keep something for their next call.
+    A list may grow and lose its last item (``skips.append(x)``, ``skips.pop()``), a dict may get entries
+    (``found.update(head=y)``); functions of the project may do what they like but keep something for their next call.
 
     Raises:
       Refused: a method has such a statement, or calls a function that has.
