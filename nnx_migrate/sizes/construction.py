@@ -53,7 +53,12 @@ def construct_layer(
 def _check_name(
     interpreter: Interpreter, kwargs: dict[str, Value], node: ast.Call, frame: Frame
 ) -> None:
-    """Refuse ``nn.Dense(**kw)`` where ``kw`` has a name: attributes are called as names are written."""
+    """Refuse ``nn.Dense(**kw)`` where ``kw`` has a name: attributes are called as names are written.
+
+    What a factory function hands on is written where it is called.
+    """
+    if frame.instance is not interpreter.root:
+        return
     is_given = "name" in kwargs
     unpacked = [one.value for one in node.keywords if one.arg is None]
     around = interpreter.root.info.node

@@ -181,3 +181,15 @@ def test_a_name_in_a_dict_that_a_field_gets_keeps_the_class_lazy() -> None:
         "        return Inner({'features': 3, 'name': 'a'})(x)\n\n\n"
     )
     assert net_alike(source, "jnp.ones((2, 5))")["m.Inner"] == "lazy"
+
+
+def test_a_factory_may_hand_on_a_name() -> None:
+    source = (
+        "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n\n\n"
+        "def dense(width, **options):\n    return nn.Dense(width, **options)\n\n\n"
+        "class Net(nn.Module):\n"
+        "    def make(self, width, **options):\n        return nn.Dense(width, **options)\n\n"
+        "    @nn.compact\n    def __call__(self, x):\n"
+        "        return self.make(3, name='a')(dense(2, name='b')(self.make(4)(x)))\n\n\n"
+    )
+    assert net_alike(source, "jnp.ones((2, 5))") == {"m.Net": "explicit"}
