@@ -57,6 +57,14 @@ def test_they_are_asked_for_where_linen_does(abc: str, more: str, form: str) -> 
     assert forms["m.Net"] == form
 
 
+@pytest.mark.parametrize(("call", "form"), [("Cell()", "lazy"), ("Net()", "explicit")])
+def test_a_class_with_abstract_methods_may_be_built_itself(call: str, form: str) -> None:
+    source = SOURCE.format(abc="", more=EXTRA).replace(
+        "print(Net().init", f"print({call})\n        print(Net().init"
+    )
+    assert printed_alike(source)["m.Cell"] == form
+
+
 STREAM = (
     LINEN
     + """
