@@ -71,7 +71,8 @@ def _without_values(make: Callable[[jax.Array], M]) -> tuple[M, bool]:
         parts[:] = graphdef, others, any(tracer_holders(model))
         return variables
 
-    variables = jax.eval_shape(traced, jax.random.key(0))
+    # Of a key, too, only the kind: a trace around this call has no operation of it then.
+    variables = jax.eval_shape(traced, jax.eval_shape(jax.random.key, 0))
     graphdef, others, has_tracer = parts
     return nnx.merge(graphdef, variables, *others), has_tracer
 

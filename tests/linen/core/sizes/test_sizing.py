@@ -46,3 +46,12 @@ def test_other_variables_than_the_first_call_made_show_other_sizes() -> None:
     assert net.apply(small, jnp.ones((2, 3, 4))).shape == (2, 2)
     assert net.apply(large, jnp.ones((2, 5, 4))).shape == (2, 2)
     assert large["params"]["o"]["kernel"].shape == (30, 2)
+
+
+def test_a_traced_call_has_the_operations_of_the_class_alone() -> None:
+    net = lazy(Net, o_in_features=Size(of="o"))(6)
+    x = jnp.ones((2, 3, 4))
+    variables = net.init(jax.random.key(0), x)
+    found = [str(one.primitive) for one in jax.make_jaxpr(net.apply)(variables, x).eqns]
+    layer = ["dot_general", "reshape", "add"]
+    assert found == [*layer, "reshape", *layer]
