@@ -175,6 +175,8 @@ def in_setup(body: str) -> str:
         "ws = [3, 7]\nfunctools.partial(bisect.insort, ws)(2)\nself.first = nn.Dense(ws[0])",
         "ws = [3, 7]\nlist(map(functools.partial(bisect.insort, ws), (2, 1)))\nself.first = nn.Dense(ws[0])",
         "ws = [3, 7]\nlist(map(ws.append, (4, 2)))\nself.first = nn.Dense(ws[-1])",
+        "ws = [3, 7]\nlist(map(lambda w: ws.append(w), [4, 2]))\nself.first = nn.Dense(ws[-1])",
+        "ws = {'w': 3}\nlist(map(lambda w: ws.update(w=w), [4, 2]))\nself.first = nn.Dense(ws['w'])",
     ],
 )
 def test_sizes_in_setup_are_those_after_the_change(body: str) -> None:

@@ -9,7 +9,9 @@ from nnx_migrate.abstract.shapes import agreed
 from nnx_migrate.abstract.values import (
     NONE,
     Array,
+    Library,
     Native,
+    Partial,
     Record,
     Sequence,
     Static,
@@ -18,6 +20,7 @@ from nnx_migrate.abstract.values import (
     as_array,
     is_none,
 )
+from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library.fallback import unmodelled
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
@@ -167,10 +170,17 @@ def _map(call: LibraryCall) -> Value:
     """``q, k, v = map(split_heads, qkv)``: of lists that are known, where it is read once, in its place."""
     function, *lists = call.args or (Unknown(),)
     known = [one.items for one in lists if isinstance(one, Sequence)]
-    is_followed = lists and len(known) == len(lists) and _is_read_at_once(call)
-    if not is_followed or builds_modules(call.interpreter.project, function):
+    are_known = lists and len(known) == len(lists) and isinstance(function, _FOLLOWED)
+    if (
+        not are_known
+        or not _is_read_at_once(call)
+        or builds_modules(call.interpreter.project, function)
+    ):
         return unmodelled(call)
     return Sequence(tuple(_run(call, function, row) for row in zip(*known, strict=False)))
+
+
+_FOLLOWED = (Function, Library, Native, Partial)
 
 
 def _is_read_at_once(call: LibraryCall) -> bool:
