@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from nnx_migrate.rewrite.class_values import class_value
 from nnx_migrate.sizes.factories import factory_functions
+from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
@@ -53,7 +54,7 @@ def _turned(links: Mapping[str, Iterable[str]]) -> Mapping[str, Sequence[str]]:
     return found
 
 
-@lru_cache(maxsize=2)  # every attempt of a run asks for those of the same project
+@Fact
 def links_of(project: Project) -> Links:
     """Read the links off the whole project."""
     bases = {

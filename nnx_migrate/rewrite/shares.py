@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.facts import Fact
-from nnx_migrate.source.project import Project
+from nnx_migrate.source.project import Project, Scope
 
 _LEAST = 8  # Linen classes per process: below that, copies cost more than they save
 
@@ -27,8 +27,8 @@ _OF_LINE = 40  # tenths of a character, which is what the code around classes ta
 
 # What is asked of the whole project, in rounds of parts that take about as long; the graph asks for the first.
 _ROUNDS: tuple[tuple[tuple[Fact[Any], ...], ...], ...] = (
-    ((uses_by_module,), (changed_globals, ways)),
-    ((graph_of, changed_layers), (held_modules,)),
+    ((uses_by_module, links_of), (changed_globals, ways)),
+    ((graph_of,), (held_modules, changed_layers)),
 )
 
 
@@ -56,7 +56,7 @@ def _read(facts: tuple[Fact[Any], ...], project: Project) -> list[Any]:
 
 
 def shares_of(project: Project, jobs: int) -> Mapping[str, int]:
-    """Numbers of processes by path; classes that build each other or inherit are one's.
+    """Numbers of processes by path; files whose classes name each other's are one's.
 
     What is found of such classes hangs on where one begins, and most that a class asks is about those.
     """
@@ -85,8 +85,10 @@ def shares_of(project: Project, jobs: int) -> Mapping[str, int]:
 
 
 def _linked(project: Project) -> Iterator[tuple[str, str]]:
-    """Paths of classes and of those that they build or inherit from."""
-    links = links_of(project)
+    """Paths of files with Linen classes, where one has names of classes in the other."""
+    modules = {cls.module.name: cls.module for cls in project.linen.values()}.values()
     for name, cls in project.linen.items():
-        for other in (*links.bases[name], *links.builds[name]):
-            yield cls.module.path, project.linen[other].module.path
+        for module in modules:
+            uses = module.by_word.get(cls.node.name, ()) if module is not cls.module else ()
+            if any(project.resolve(use, Scope(module)) == name for use in uses):
+                yield module.path, cls.module.path
