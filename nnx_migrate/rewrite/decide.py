@@ -13,8 +13,8 @@ from nnx_migrate.rewrite.classes import (
     ConvertedClass,
     ConvertedFunction,
 )
+from nnx_migrate.rewrite.classes.abstract_methods import is_interface
 from nnx_migrate.rewrite.classes.data import Wants
-from nnx_migrate.rewrite.classes.inheritance import is_interface
 from nnx_migrate.rewrite.classes.writing.construct import relaxed
 from nnx_migrate.rewrite.conversions import Conversions, Memory
 from nnx_migrate.rewrite.cut import Cut, cut, unreached

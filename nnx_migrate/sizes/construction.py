@@ -21,7 +21,8 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.detached import unattached
-from nnx_migrate.sizes.fields.values import gives_entry, possible_values
+from nnx_migrate.sizes.fields.literals import gives_entry
+from nnx_migrate.sizes.fields.values import possible_values
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.source.classes import ClassInfo
 

@@ -15,6 +15,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, TAKEN, without_keyword
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.class_values import ClassValue, class_values
+from nnx_migrate.rewrite.classes.abstract_methods import check_abstract_methods, is_interface
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.class_defaults import (
@@ -80,10 +81,8 @@ from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.inheritance import (
     Inherited,
-    check_abstract_methods,
     check_bases,
     inherited_by,
-    is_interface,
 )
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items, initializers_in
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind

@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.uses.calls import Method, base_calls, calls_bas
 from nnx_migrate.rewrite.classes.uses.makings import base_items, making_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
 RULE = "inheritance"
@@ -326,72 +326,3 @@ def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
                         f"make {base.name} a Linen module, or build it in the class itself",
                         RULE,
                     )
-
-
-def check_abstract_methods(project: Project, cls: ClassInfo) -> None:
-    """NNX's metaclass asks for what a class does not implement, Linen's does not.
-
-    Raises:
-      Refused: an abstract method that it inherits is nowhere implemented, or one of its own and it is built.
-    """
-    if any("abc.ABC" in one.bases for one in cls.mro):
-        return  # Python asks for them in either
-    for name in sorted({name for one in cls.mro for name in one.methods}):
-        found = cls.find(name)
-        if found is None or "abc.abstractmethod" not in project.decorators(*found):
-            continue
-        if found[0] is not cls or _is_built(project, cls):
-            raise Refused(
-                cls.node,
-                f"it does not implement the abstract method {name}, which NNX asks for",
-                "implement it, or take the decorator away",
-                RULE,
-            )
-
-
-def _is_built(project: Project, cls: ClassInfo) -> bool:
-    """Whether code calls the class by its name."""
-    return any(
-        call.func is use and project.resolve(use, Scope(module).around(call)) == cls.name
-        for module in project.modules.values()
-        for use in module.by_word.get(cls.node.name, ())
-        if isinstance(call := module.parents.of(use), ast.Call)
-    )
-
-
-# ---- base classes that only say which methods their subclasses have
-# Such a class has no variables, submodules or fields, and no code that runs: explicit, it is a base of
-# explicit and of lazy classes alike.
-
-_BASES = frozenset({"abc.ABC", "flax.linen.Module"})
-
-
-def is_interface(project: Project, cls: ClassInfo) -> bool:
-    """Whether a Linen class has abstract methods without a body, and nothing else."""
-    node = cls.node
-    return (
-        cls.linen
-        and _BASES.issuperset(cls.bases)
-        and not node.keywords
-        and not node.decorator_list
-        and not cls.repeated
-        and all(_is_declared(project, cls, one) for one in node.body)
-        and any(isinstance(one, ast.FunctionDef) for one in node.body)
-    )
-
-
-def _is_declared(project: Project, cls: ClassInfo, statement: ast.stmt) -> bool:
-    match statement:
-        case ast.FunctionDef():
-            decorators = project.decorators(cls, statement)
-            return decorators == ("abc.abstractmethod",) and all(map(_is_empty, statement.body))
-    return _is_empty(statement)
-
-
-def _is_empty(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Pass() | ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
-            return name == "NotImplementedError"
-    return False

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.fields.attributes import given_attributes
 from nnx_migrate.sizes.fields.given import given_to_fields
+from nnx_migrate.sizes.fields.literals import bindings_at, numbers_of_range, parts_of
 from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.bindings import plain_bindings_at, target_names
+from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.names import Assignment, Definition, Several, last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
@@ -26,7 +27,6 @@ _THROUGH = frozenset(
     {"array", "asarray", "enumerate", "list", "reversed", "sorted", "tuple", "zip"}
 )
 _ARRAYS = frozenset({"arange", "full", "linspace", "ones", "zeros"})
-_MOST = 32  # numbers of a range
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -39,17 +39,6 @@ def possible_values(
     the class whose fields ``self.act`` means: they hold their defaults, or what constructor calls give them.
     """
     return _Search(project).values(node, scope, around)
-
-
-def gives_entry(node: ast.AST, key: str) -> bool:
-    """Whether a dict is written with an entry: ``{"name": "head"}``, ``dict(name="head")``."""
-    match node:
-        case ast.Dict(keys=keys):
-            return any(isinstance(one, ast.Constant) and one.value == key for one in keys)
-        case ast.Call(keywords=keywords, args=args):
-            named = any(one.arg == key for one in keywords)
-            return named or any(gives_entry(one, key) for one in args)
-    return False
 
 
 def given_to_parameter(
@@ -131,7 +120,7 @@ class _Search:
             case ast.Call(func=function, args=args) if last_name(function) in _THROUGH:
                 yield from self._any(args, scope, around)
             case ast.Call(func=ast.Name(id="range"), args=bounds):
-                yield _numbers_of_range(bounds), scope
+                yield numbers_of_range(bounds), scope
             case ast.Call(func=function) if last_name(function) in _ARRAYS:
                 yield node, scope
             case ast.Call(func=function) if last_name(function) == "partial":
@@ -214,7 +203,7 @@ class _Search:
                 yield from self._of_parameter(module, function, name)
             cls, is_bound = module.parents.class_of(node) or around, False
             for one in walk(function):
-                for target, value in _bindings_at(one):
+                for target, value in bindings_at(one):
                     if name not in target_names(target):
                         continue
                     is_bound = True
@@ -283,7 +272,7 @@ class _Search:
                 case Several(bindings=bindings):
                     every = [one.value for one in bindings if isinstance(one, Assignment)]
                     value = every[0] if every else table
-        yield from self._any(_parts(value), where, None)
+        yield from self._any(parts_of(value), where, None)
         if value is table and isinstance(table, ast.Attribute):
             yield from self._elements(table, scope, around)
         if word := last_name(table):
@@ -322,38 +311,3 @@ class _Search:
         for one in each(found[1], ast.Return):
             if one.value is not None and module.parents.function(one) is found[1]:
                 yield from self.values(one.value, Scope(module).around(one))
-
-
-def _bindings_at(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What a statement binds; ``n //= 2`` binds ``n // 2``."""
-    if isinstance(node, ast.AugAssign):
-        made = ast.BinOp(node.target, node.op, node.value)
-        yield node.target, ast.copy_location(made, node)
-    yield from plain_bindings_at(node)
-
-
-def _numbers_of_range(bounds: list[ast.expr]) -> ast.Tuple:
-    """The first numbers of a range; one of an unknown length may have them all."""
-    known = [_whole_number(one) for one in bounds]
-    first, end, *steps = known if len(known) > 1 else (0, *known)
-    start, step = first or 0, (steps or [1])[0] or 1
-    numbers = range(start, start + _MOST * step if end is None else end, step)[:_MOST]
-    return ast.Tuple([ast.Constant(one) for one in numbers], ast.Load())
-
-
-def _whole_number(node: ast.expr) -> int | None:
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:  # what is computed
-        return None
-    return value if isinstance(value, int) else None
-
-
-def _parts(value: ast.expr) -> Iterator[ast.expr]:
-    match value:
-        case ast.Dict(values=values) | ast.List(elts=values) | ast.Tuple(elts=values):
-            yield from values
-        case ast.Call(func=ast.Name(id="dict"), keywords=keywords, args=args):
-            yield from (one.value for one in keywords)
-            for one in args:
-                yield from _parts(one)
