@@ -1,4 +1,4 @@
-"""Dicts that a method updates: collected outputs, options and sizes are followed as entries are."""
+"""Dicts that a method updates and takes entries from: collected outputs, options and sizes are followed as entries are."""
 
 import pytest
 
@@ -66,6 +66,13 @@ EXPLICIT = {
         "found.update((name, one[..., :2]) for name, one in found.copy().items())",
         "return nn.Dense(2)(found['x'])",
     ),
+    "an entry that is taken": (
+        "options = {'features': 3, 'more': 7}",
+        "other = options",
+        "more = other.pop('more')",
+        "less = options.pop('less', 1)",
+        "return nn.Dense(**options)(nn.Dense(more)(x)) + less",
+    ),
     "a set": (
         "widths = {3}",
         "widths.update([4, 5])",
@@ -81,6 +88,22 @@ LAZY = {
         "for layer in layers.values():",
         "    x = layer(x)",
         "return x",
+    ),
+    "layers that are taken": (
+        "layers = {'a': nn.Dense(3), 'b': nn.Dense(4)}",
+        "last = layers.pop('b')",
+        "for layer in layers.values():",
+        "    x = layer(x)",
+        "return last(x)",
+    ),
+    "an entry that is taken inside an expression": (
+        "options = {'features': 3, 'more': 7}",
+        "x = nn.Dense(options.pop('more'))(x)",
+        "return nn.Dense(**options)(x)",
+    ),
+    "an entry whose name is computed": (
+        "widths = {'a': 3, 'b': 4}",
+        "return nn.Dense(widths.pop('a' if self.wide else 'b'))(x)",
     ),
     "a name": (
         "options = {'features': 3}",
