@@ -58,15 +58,15 @@ def _check_name(
 
     What a factory function hands on is written where it is called.
     """
-    if frame.instance is not interpreter.root:
+    if frame.instance is not interpreter.root or any(one.arg == "name" for one in node.keywords):
         return
-    is_given = "name" in kwargs
-    unpacked = [one.value for one in node.keywords if one.arg is None]
-    around = interpreter.root.info.node
-    for one in unpacked:
-        for value, _ in possible_values(interpreter.project, one, frame.scope, around):
-            is_given |= gives_entry(value, "name")
-    if is_given and all(one.arg != "name" for one in node.keywords):
+    unpacked = (one.value for one in node.keywords if one.arg is None)
+    around, project = interpreter.root.info.node, interpreter.project
+    if "name" in kwargs or any(
+        gives_entry(value, "name")
+        for one in unpacked
+        for value, _ in possible_values(project, one, frame.scope, around)
+    ):
         interpreter.problems.append((node, "a submodule is given its name in a dict"))
 
 
@@ -136,6 +136,7 @@ def construct_any(
     single = _one_class(target)
     if single is not None:
         return construct(interpreter, single, args, kwargs, node, frame)
+    _check_name(interpreter, kwargs, node, frame)
     silent = Frame(frame.scope, {}, Instance(interpreter.root.info, {}, None, None))
     options = tuple(interpreter.call(one, args, kwargs, node, silent) for one in target.options)
     modules = tuple(one for one in options if isinstance(one, Submodule | Instance))

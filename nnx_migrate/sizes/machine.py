@@ -185,8 +185,8 @@ class Machine(Interpreter):
             # A class among the fields is called twice: ``self.block(4)(x)``.
             maker = ast.unparse(node.func)
             return Unknown("what a module of any class returns", made_by=maker, is_foreign=True)
-        is_callable = isinstance(target, Static) or is_of_helper(self, target)
-        if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
+        array = as_array(args[0]) if len(args) == 1 else None
+        if array is not None and (isinstance(target, Static) or is_of_helper(self, target)):
             if not changes_size(self, target, array, node, frame):
                 return array
             return Unknown(f"{ast.unparse(node.func)} changes the size of what it is given")

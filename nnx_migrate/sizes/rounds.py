@@ -48,11 +48,9 @@ def _has_rounds(value: Value) -> Expr | None:
         case Backwards(items=inner):
             return _has_rounds(inner)
         case _:
-            count = length_of(value)
-            if count is not None and (not count.is_constant or count == ex.literal(0)):
-                found = ex.greater(count, ex.literal(0))
-            else:
-                found = None
+            count = length_of(value) or ex.literal(1)
+            is_sure = count.is_constant and count != ex.literal(0)
+            found = None if is_sure else ex.greater(count, ex.literal(0))
     return found if found is not None and not (found.is_constant or found.names) else None
 
 

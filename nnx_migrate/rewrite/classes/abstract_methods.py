@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.sizes.mentions import mentions_of
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.project import Project
 
 RULE = "inheritance"
 
@@ -23,23 +24,13 @@ def check_abstract_methods(project: Project, cls: ClassInfo) -> None:
         found = cls.find(name)
         if found is None or "abc.abstractmethod" not in project.decorators(*found):
             continue
-        if found[0] is not cls or _is_built(project, cls):
+        if found[0] is not cls or any(one.call for one in mentions_of(project, cls.name)):
             raise Refused(
                 cls.node,
                 f"it does not implement the abstract method {name}, which NNX asks for",
                 "implement it, or take the decorator away",
                 RULE,
             )
-
-
-def _is_built(project: Project, cls: ClassInfo) -> bool:
-    """Whether code calls the class by its name."""
-    return any(
-        call.func is use and project.resolve(use, Scope(module).around(call)) == cls.name
-        for module in project.modules.values()
-        for use in module.by_word.get(cls.node.name, ())
-        if isinstance(call := module.parents.of(use), ast.Call)
-    )
 
 
 # ---- base classes that only say which methods their subclasses have

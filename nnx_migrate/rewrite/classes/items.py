@@ -169,11 +169,9 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
     """The value of ``name=``; None when absent or ``None``.
 
     Raises:
-      Refused: ``name="head" if self.tied else None``, ``**{"name": "head"}``.
+      Refused: ``name="head" if self.tied else None``.
     """
     for keyword in call.keywords:
-        if keyword.arg is None and names_in_dict(keyword.value):
-            raise Refused(call, _IN_DICT, 'write name="..."', RULE)
         if keyword.arg == "name":
             options = [is_none_literal(one) for one in _options(keyword.value)]
             if any(options) and not all(options):
@@ -182,7 +180,6 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
     return None
 
 
-_IN_DICT = "a submodule is given its name in a dict"
 _UNNAMED = "the name is None under a condition, and then Linen counts one"
 
 

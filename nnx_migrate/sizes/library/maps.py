@@ -60,7 +60,7 @@ def _run(
     args: tuple[Value, ...],
     kwargs: dict[str, Value] | None = None,
 ) -> Value:
-    """Call the function inside; what it builds there is built under the transformation, where Linen raises, or often."""
+    """Call the function inside; what it builds there is a problem: Linen raises there, or builds for every item."""
     interpreter, before = call.interpreter, set(call.interpreter.built)
     result = interpreter.call(function, args, kwargs or {}, call.node, call.frame)
     for key, module in interpreter.built.items():
@@ -170,14 +170,11 @@ def _map(call: LibraryCall) -> Value:
     """``q, k, v = map(split_heads, qkv)``: of lists that are known, where it is read once, in its place."""
     function, *lists = call.args or (Unknown(),)
     known = [one.items for one in lists if isinstance(one, Sequence)]
-    are_known = lists and len(known) == len(lists) and isinstance(function, _FOLLOWED)
-    if (
-        not are_known
-        or not _is_read_at_once(call)
-        or builds_modules(call.interpreter.project, function)
-    ):
-        return unmodelled(call)
-    return Sequence(tuple(_run(call, function, row) for row in zip(*known, strict=False)))
+    is_whole = bool(lists) and len(known) == len(lists) and _is_read_at_once(call)
+    is_plain = not builds_modules(call.interpreter.project, function)
+    if is_whole and is_plain and isinstance(function, _FOLLOWED):
+        return Sequence(tuple(_run(call, function, row) for row in zip(*known, strict=False)))
+    return unmodelled(call)
 
 
 _FOLLOWED = (Function, Library, Native, Partial)

@@ -193,3 +193,14 @@ def test_a_factory_may_hand_on_a_name() -> None:
         "        return self.make(3, name='a')(dense(2, name='b')(self.make(4)(x)))\n\n\n"
     )
     assert net_alike(source, "jnp.ones((2, 5))") == {"m.Net": "explicit"}
+
+
+@pytest.mark.parametrize("built", ["self.make", "(nn.Dense if self.wide else nn.DenseGeneral)"])
+def test_a_name_in_a_dict_keeps_a_class_lazy_whatever_class_is_built(built: str) -> None:
+    source = (
+        "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\nfrom typing import Any\n\n\n"
+        "class Net(nn.Module):\n    make: Any = nn.Dense\n    wide: bool = True\n\n"
+        "    @nn.compact\n    def __call__(self, x):\n        options = {'name': 'a'}\n"
+        f"        return {built}(3, **options)(x)\n\n\n"
+    )
+    assert net_alike(source, "jnp.ones((2, 5))") == {"m.Net": "lazy"}

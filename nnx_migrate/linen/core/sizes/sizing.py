@@ -38,16 +38,18 @@ class Sizing:
         """The class with all its arguments but ``rngs``; see `solve`."""
 
         def solved() -> dict[str, Any]:
-            initial = _known.get(_alike(self.make, method, args, kwargs, None)) if held else None
-            if initial is not None and self._have_shapes(initial, held):
-                return initial  # to measure them again, code of the class runs again
+            initial = self._initial(method, args, kwargs) if held else None
+            if initial and shapes_of(held).items() <= built_shapes(self.make, initial).items():
+                return initial
             return solve(self.make, self.sizes, self.optional, method, args, kwargs, held)
 
         return self._with(solved, _alike(self.make, method, args, kwargs, held))
 
-    def _have_shapes(self, sizes: dict[str, Any], held: Any) -> bool:
-        """Whether a module of these sizes has variables of the shapes that are held."""
-        return shapes_of(held).items() <= built_shapes(self.make, sizes).items()
+    def _initial(self, method: str, args: tuple[Any, ...], kwargs: Any) -> dict[str, Any] | None:
+        """The sizes of a call without variables, if to find them again would run code of the class."""
+        if any(one.path or one.method != method for one in self.sizes.values()):
+            return _known.get(_alike(self.make, method, args, kwargs, None))
+        return None
 
     def for_part(
         self, held: dict[str, Any], run: Any, given: tuple[tuple[int, ...], ...] = ()

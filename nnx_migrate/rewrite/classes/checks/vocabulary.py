@@ -33,7 +33,8 @@ def check_vocabulary(project: Project, cls: ClassInfo) -> None:
     """Refuse statements that published model code does without.
 
     A list may grow and lose its last item (``skips.append(x)``, ``skips.pop()``), a dict may get and lose entries
-    (``found.update(head=y)``, ``options.pop("name")``); functions of the project may do what they like but keep something for their next call.
+    (``found.update(head=y)``, ``options.pop("name")``); functions of the project may do what they like but keep
+    something for their next call.
 
     Raises:
       Refused: a method has such a statement, or calls a function that has.
@@ -72,7 +73,7 @@ def _change(project: Project, scope: Scope, node: ast.AST) -> str | None:
         case ast.Subscript(ctx=ast.Del()) | ast.Attribute(ctx=ast.Del()):
             return f"del {ast.unparse(node)}"
         case ast.Call(func=ast.Attribute(attr=attr), args=args) if attr in _PLAIN_CHANGES:
-            return ast.unparse(node) if attr == "pop" and not _is_entry(args) else None
+            return ast.unparse(node) if attr == "pop" and not _is_plain_pop(args) else None
         case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(attr="at")))):
             return None  # ``x.at[0].add(1)`` is another array
         case ast.Call(func=ast.Attribute(value=ast.Name(id="object"))):
@@ -82,7 +83,7 @@ def _change(project: Project, scope: Scope, node: ast.AST) -> str | None:
     return None
 
 
-def _is_entry(args: list[ast.expr]) -> bool:
+def _is_plain_pop(args: list[ast.expr]) -> bool:
     """Whether what is popped is the last item, or a dict's entry of a name that is written."""
     match args:
         case [ast.Constant(value=str()), *_] | []:
