@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import GONE, Made, Renderer, Replacement
 from nnx_migrate.edit.statements import TAKEN
+from nnx_migrate.rewrite.classes.checks.handed_modules import HandedModules
 from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.rewrite.imports import (
     ImportConflict,
@@ -51,9 +52,11 @@ class Attempt:
     explicit: dict[str, frozenset[int]] = field(default_factory=dict)  # of those with the class
     doubts: dict[str, tuple[Doubted, ...]] = field(default_factory=dict)
     placed: set[str] = field(default_factory=set)  # those that are built so somewhere
+    taking: set[str] = field(default_factory=set)  # of those that are given modules
     inherits: bool = False  # whether classes that stay are made lazy by a base of their own
     values: set[str] = field(default_factory=set)  # lazy classes that are used as values
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    handed: HandedModules | None = None
 
     def add(self, part: Attempt) -> None:
         """Take in what comes of another file."""
@@ -66,6 +69,7 @@ class Attempt:
         self.explicit |= part.explicit
         self.doubts |= part.doubts
         self.placed |= part.placed
+        self.taking |= part.taking
         self.inherits |= part.inherits
         self.values |= part.values
 
@@ -104,8 +108,11 @@ def make_attempt(
     memory = {} if memory is None else memory
     project, sizes = loaded.project, decisions.sizes
     modules_in = fields_of_modules(project, sizes, decisions.converted)
-    attempt = Attempt(decisions, modules_in=modules_in)
+    passed = passed_sizes(project, sizes, decisions.converted)
+    handed = HandedModules(project, sizes, passed)
+    attempt = Attempt(decisions, modules_in=modules_in, handed=handed)
     context = OutsideContext(
+        handed=handed,
         converted=frozenset(decisions.converted),
         new_arguments={name: sizes[name].new_arguments for name in decisions.converted},
         factories=decisions.factories,
@@ -116,7 +123,7 @@ def make_attempt(
             [one.node for one in decisions.lazy_factories.values()],
         ),
         modules_in=modules_in,
-        passed=passed_sizes(project, sizes, decisions.converted),
+        passed=passed,
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
         kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
     )
@@ -157,6 +164,7 @@ def _render(
     attempt.doubts[path] = outside.doubts
     attempt.values |= outside.values
     attempt.placed |= outside.placed
+    attempt.taking |= outside.taking
     attempt.inherits |= outside.inherits
     needed = outside.imports if edits else frozenset()
     attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, own))

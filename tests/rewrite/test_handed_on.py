@@ -58,9 +58,9 @@ ALWAYS = {
 
 
 @pytest.mark.parametrize("body", SOMETIMES.values(), ids=SOMETIMES)
-def test_one_that_may_stay_without_a_call_keeps_its_class_lazy(body: str) -> None:
+def test_one_that_may_stay_without_a_call_keeps_the_class_that_hands_it_on_lazy(body: str) -> None:
     forms = printed_alike(HEAD + GATE + MODEL.format(body=body) + MAIN)
-    assert forms == {"m.Gate": "lazy", "m.Model": "lazy"}
+    assert forms == {"m.Gate": "explicit", "m.Model": "lazy"}
 
 
 @pytest.mark.parametrize("body", ALWAYS.values(), ids=ALWAYS)

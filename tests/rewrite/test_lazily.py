@@ -98,10 +98,6 @@ FIELD = (
     "class Block(nn.Module):\n    layer: nn.Module = nn.Dense\n    width: int = 3\n\n"
     "    @nn.compact\n    def __call__(self, x):\n        return self.layer(self.width)(x)\n\n\n"
 )
-SHARED = (
-    "class Wrap(nn.Module):\n    inner: nn.Module\n\n"
-    "    def __call__(self, x):\n        return self.inner(x)\n\n\n"
-)
 TWO = (
     "class A(nn.Module):\n    def setup(self):\n        self.one = nn.Dense(3)\n"
     "        self.two = nn.Dense(2)\n\n"
@@ -147,7 +143,6 @@ MISSES = {
     "a choice of layers that is not known": FIELD.replace("Block", "A")
     + "def make(is_wide, layer):\n    return use(A(nn.Dense if is_wide else layer))\n",
     "what is unpacked": FIELD.replace("Block", "A") + "def make(o):\n    return use(A(**o))\n",
-    "a module in a field": SHARED.replace("Wrap", "A") + dense("B") + "use(A(B()))\n",
     "an explicit reader of a registry": dense("B")
     + "KINDS = {'b': B}\n\n\n"
     + caller("A", "KINDS[self.kind]()(x)", "    kind: str = 'b'\n"),

@@ -394,6 +394,23 @@ def test_an_axis_of_an_array_of_unknown_rank_may_be_the_last_one(made: str) -> N
 
 
 @pytest.mark.parametrize(
+    "index",
+    [
+        ":, *jnp.tril_indices(4)",
+        "(slice(None), *rows)",
+        "(slice(None),) + rows",
+        "rows",
+        "..., *rows",
+        "tuple(rows)",
+        "jnp.index_exp[:, 1]",
+    ],
+)
+def test_indices_in_unknown_number_may_take_the_last_axis(index: str) -> None:
+    body = f"x = jnp.ones((2, 4, 4))\nrows = jnp.tril_indices(4)\nx = x[{index}]\n{HEAD}"
+    assert head(body) == "Dense_0_in_features"
+
+
+@pytest.mark.parametrize(
     ("made", "size"),
     [
         ("jnp.split(x, 2, axis=-2)[0]", "in_features"),

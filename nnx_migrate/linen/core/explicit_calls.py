@@ -187,6 +187,7 @@ class ExplicitCalls:
         scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})
         # What the call drew from streams shows in what it changed alone.
         made = inside.merged(held if made is None else made, changed)
+        lazy.hand_back()
         for collection, part in made.items():
             if scope.is_mutable_collection(collection):
                 for name, value in part.items():

@@ -73,7 +73,11 @@ class GraphNode:
 
     def _nnm_static_part(self) -> Any:
         held = {field: vars(self)[field] for field in self._nnm_fields if field in vars(self)}
-        return Static((held, self.name, None, False))
+        return Static((held, self.name, None, False, self._nnm_home()))
+
+    def _nnm_home(self) -> Any:
+        """The scope of the module that made it, also of a copy; None for one that nobody owns."""
+        return vars(self).get("_home") or vars(self).get("scope")
 
     def _graph_node_flatten(self) -> Any:
         return [(DEFINITION, graphlib.StaticElem(self._nnm_static_part()))], type(self)
@@ -93,13 +97,15 @@ class GraphNode:
 
 def restore(module: Any, static: Static, nodes: Mapping[Any, Any]) -> None:
     """Give an empty module its fields, and what hangs on it by the graph's keys."""
-    held, name, attributes, is_part = static.value
+    held, name, attributes, is_part, home = static.value
     for field, value in held.items():
         object.__setattr__(module, field, value)
     object.__setattr__(module, "parent", None)
     object.__setattr__(module, "name", name)
     object.__setattr__(module, "_id", uuid())
     object.__setattr__(module, "_state", CallState())
+    if home is not None:
+        object.__setattr__(module, "_home", home)
     if attributes is not None:
         begin_built(module, dict(attributes))
         object.__setattr__(module, "_nnm_is_part", is_part)

@@ -12,6 +12,8 @@
 
 A call of ``lazy(Net)`` runs ``Net`` on copies, several times where sizes have to be found. So what the
 lazy modules do to variables and keys stays in a scope beside that of the call, and is taken over once.
+
+One that another module has made, and handed in, has its variables there, as in Linen.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from flax import nnx
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.random_numbers import kept_random_numbers
 from nnx_migrate.linen.core.scope import Scope
+from nnx_migrate.linen.core.tree import modules_in
 from nnx_migrate.nn.variables.sharing import definitions_in
 from nnx_migrate.nn.variables.state import mark_use, running_module
 
@@ -37,17 +40,22 @@ UNMADE = object()  # in trees of variables, at the place of what a lazy module m
 
 @dataclass(frozen=True)
 class _Run:
-    """One copy of the explicit module that runs, and a scope for its lazy modules.
+    """One copy of the explicit module that runs, and scopes for its lazy modules.
 
     Attributes:
+      scope: for those that the explicit module owns.
+      roots: those of the trees of modules that were handed in, with the scopes beside them.
       places: Linen's paths of the lazy modules, by identity.
-      bound: those that were called, by path.
+      bound: those owned that were called, by path.
+      guests: those handed in that were called, by the scope where their owner has them.
     """
 
     copy: nnx.Module
     scope: Scope
+    roots: dict[int, tuple[Any, Scope]]
     places: Mapping[int, Place]
     bound: dict[Place, Any]
+    guests: dict[Any, Any]
 
 
 class LazySubmodules:
@@ -68,13 +76,45 @@ class LazySubmodules:
         place = run.places.get(id(module))
         if place is None:
             return None
+        home = module._nnm_home()
+        if self._is_elsewhere(home):
+            return self._guest(run, module)
+        place = place if home is None else home.path[len(self._around.path) :]
         if place not in run.bound:
-            scope = run.scope
-            for name in place:
-                scope = scope.push(name, reuse=True)
             mark_use(place)
-            run.bound[place] = module.clone(parent=scope, name=place[-1], _deep_clone=True)
+            run.bound[place] = self._bound_at(run, module, run.scope, place)
         return run.bound[place]
+
+    def _is_elsewhere(self, home: Any) -> bool:
+        """Whether a scope is not below that of the explicit module."""
+        own = self._around.path
+        return home is not None and (home.path[: len(own)] != own or len(home.path) == len(own))
+
+    def _guest(self, run: _Run, module: Any) -> Any:
+        """A module that was handed in, bound where its owner has it."""
+        home = module._nnm_home()
+        if home not in run.guests:
+            root = home.root
+            _, scope = run.roots.setdefault(id(root), (root, _beside(root, root._variables)))
+            place = home.path[len(root.path) :]
+            run.guests[home] = self._bound_at(run, module, scope, place)
+        return run.guests[home]
+
+    def _bound_at(self, run: _Run, module: Any, scope: Scope, place: Place) -> Any:
+        for name in place:
+            scope = scope.push(name, reuse=True)
+        guests = {one._id: self._guest(run, one) for one in self._guests_in(module)}
+        copies: Any = guests or True
+        return module.clone(parent=scope, name=scope.name, _deep_clone=copies)
+
+    def _guests_in(self, module: Any) -> Iterator[Any]:
+        """The modules in the fields of one, and in theirs, that others have made."""
+        for field in module._nnm_fields:
+            for _, one in modules_in(getattr(module, field)):
+                if self._is_elsewhere(getattr(one, "_nnm_home", lambda: None)()):
+                    yield one
+                elif hasattr(one, "_nnm_fields"):
+                    yield from self._guests_in(one)
 
     def places(self) -> dict[tuple[str, ...], Any]:
         """`UNMADE` where they made the first variables of a collection, by collection and path."""
@@ -93,6 +133,12 @@ class LazySubmodules:
         for run in self._last():
             around.rng_counters.update(_counters_below(run.scope.rng_counters))
 
+    def hand_back(self) -> None:
+        """The same for the owners of those that were handed in."""
+        for run in self._last():
+            for home, guest in run.guests.items():
+                _hand_over(home, guest.scope)
+
     def _made(self) -> Iterator[tuple[str, Place, Any]]:
         """Collections, the paths of lazy modules and what these hold of it."""
         for run in self._last():
@@ -104,19 +150,9 @@ class LazySubmodules:
         return list(self._runs.values())[-1:]
 
     def _begun(self, copy: nnx.Module) -> _Run:
-        around = self._around
-        scope = Scope(
-            {name: _copied(part) for name, part in self._held.items()},
-            around.rngs,
-            around.name,
-            around.mutable,
-            path=around.path,
-            debug_path=around.debug_path,
-            flags=around.flags,
-        )
-        scope.rng_counters.update(_counters_below(around.rng_counters))
+        scope = _beside(self._around, self._held)
         places = {id(one): path for path, one in definitions_in(copy)}
-        run = self._runs[id(copy)] = _Run(copy, scope, places, {})
+        run = self._runs[id(copy)] = _Run(copy, scope, {}, places, {}, {})
         return run
 
 
@@ -134,6 +170,30 @@ def on_trial(scope: Any, held: Mapping[str, Any]) -> Iterator[LazySubmodules]:
         kept_random_numbers(),
     ):
         yield submodules
+
+
+def _beside(around: Any, held: Mapping[str, Any]) -> Scope:
+    """A scope like another one, on copies of variables; the keys of those below count on."""
+    scope = Scope(
+        {name: _copied(part) for name, part in held.items()},
+        around.rngs,
+        around.name,
+        around.mutable,
+        path=around.path,
+        debug_path=around.debug_path,
+        flags=around.flags,
+    )
+    scope.rng_counters.update(_counters_below(around.rng_counters))
+    return scope
+
+
+def _hand_over(home: Any, scope: Scope) -> None:
+    """Give the scope of a module's owner what its copy made and changed, and how many keys it drew."""
+    for collection, part in scope.variables().items():
+        if home.is_mutable_collection(collection):
+            for name, value in part.items():
+                home.put_variable(collection, name, value)
+    home.rng_counters.update(_copied(scope.rng_counters))
 
 
 def _counters_below(counters: Mapping[Any, Any]) -> dict[Any, Any]:

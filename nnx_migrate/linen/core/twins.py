@@ -65,7 +65,8 @@ class BuiltNode:
             for field in self._nnm_fields
             if field in vars(self) and field not in attributes
         }
-        return Static((held, self.name, tuple(sorted(attributes.items())), self._nnm_is_part))
+        items = tuple(sorted(attributes.items()))
+        return Static((held, self.name, items, self._nnm_is_part, None))
 
     def _nnm_keys(self) -> dict[str, str]:
         """Keys of NNX's graph and state, in order, and their attributes.

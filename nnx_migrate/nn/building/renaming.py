@@ -18,7 +18,7 @@ from nnx_migrate.nn.building.naming import linen_name
 from nnx_migrate.nn.variables.sharing import NAMES
 
 C = TypeVar("C", bound=type[nnx.Module])
-_KINDS = "_kinds_in_linen"
+_KINDS, _ORDER = "_kinds_in_linen", "_order_in_linen"
 _NUMBERS = re.compile(r"\d+(_\d+)*")
 
 
@@ -48,11 +48,28 @@ def named_in_linen(*counted: str, **names: str) -> Callable[[C], C]:
     return named
 
 
+def order_in_linen(*attributes: str) -> Callable[[C], C]:
+    """A class decorator: in which order Linen builds what :func:`named_in_linen` counts.
+
+    For ``nn.Dense(1)(self.body()(x))``: Linen builds the outer layer first, ``__init__`` last, since it asks the
+    inner one for its size.
+    """
+
+    def ordered(cls: C) -> C:
+        setattr(cls, _ORDER, attributes)
+        return cls
+
+    return ordered
+
+
 def _named(module: nnx.Module) -> Iterator[tuple[str, str]]:
-    """The attributes of submodules and their names in Linen, in the order of construction."""
+    """The attributes of submodules and their names in Linen, in the order in which Linen builds them."""
     kinds: Mapping[str, str | None] = getattr(type(module), _KINDS)
     used: Counter[str] = Counter()
-    for attribute, value in vars(module).items():
+    held = vars(module)
+    first = [one for one in getattr(type(module), _ORDER, ()) if one in held]
+    for attribute in dict.fromkeys((*first, *held)):
+        value = held[attribute]
         kind = _kind(attribute, kinds) if isinstance(value, nnx.Module) else None
         if kind is None:
             continue

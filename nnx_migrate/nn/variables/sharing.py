@@ -58,10 +58,15 @@ def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
 
 
 def definitions_in(module: nnx.Module) -> list[tuple[Path, Any]]:
-    """The lazy modules in a module that are not built, by their paths in Linen."""
-    return [
-        (path, one) for path, one in _places_in(module) if is_lazy(one) and not one._nnm_is_built
-    ]
+    """The lazy modules in a module that are not built, by their paths in Linen: the first that was set counts."""
+    found: dict[int, tuple[Path, Any]] = {}
+    for path, one in nodes_of(module, as_made):
+        if is_lazy(one) and not one._nnm_is_built:
+            known = found.setdefault(id(one), (path, one))
+            if len(path) < len(known[0]):
+                found[id(one)] = path, one
+    place = linen_place(module)
+    return [(tuple(map(str, place(path))), one) for path, one in found.values()]
 
 
 def is_lazy(module: Any) -> bool:

@@ -492,6 +492,7 @@ class _Conversion:
     ) -> ConvertedClass:
         node = self.cls.node
         stems = constructor.compact.stems if constructor.compact else frozenset()
+        order = constructor.compact.order if constructor.compact else ()
         self.remarks.imports |= {"nnm"} if stems else set()
         inside = frozenset(map(id, walk(node))) - {id(node)}
 
@@ -499,7 +500,7 @@ class _Conversion:
             made = self.with_members(renderer.with_edits(edits).without(node).inner(node))
             made = without_keyword(made, "kw_only")  # which the constructor says now
             if stems:
-                made = named_in_linen(made, renderer.page, counted=stems)
+                made = named_in_linen(made, renderer.page, counted=stems, order=order)
             return [with_comments_of(renderer.sources.pairs[id(node)], made)]
 
         alone = written(renderer_of(self.cls.module))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import Outcome, SizeArgument
+from nnx_migrate.rewrite.classes.checks.handed_modules import HandedModules
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.sizes.factory_calls import FactoryFunction
 
@@ -27,6 +28,7 @@ class OutsideContext:
     ``lazy(Class)``.
 
     Attributes:
+      handed: which fields of converted classes take lazy modules.
       converted: qualified names of the Linen classes that become NNX classes.
       new_arguments: the size arguments that each converted class gains.
       factories: functions that build submodules for converted classes only.
@@ -38,6 +40,7 @@ class OutsideContext:
       kept: ids of class statements that the user keeps as they are.
     """
 
+    handed: HandedModules
     converted: frozenset[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: tuple[FactoryFunction, ...] = ()
@@ -85,6 +88,7 @@ class OutsideResult:
     doubts: tuple[Doubted, ...] = ()
     values: frozenset[str] = frozenset()  # lazy classes that are used as values
     placed: frozenset[str] = frozenset()  # lazy classes that are named at all
+    taking: frozenset[str] = frozenset()  # lazy classes that are given modules
     inherits: bool = False  # whether a class inherits from the lazy module beside explicit bases
     explicit: frozenset[int] = frozenset()  # ids of names of classes that explicit code reads
 
@@ -101,6 +105,7 @@ class Draft:
     doubts: list[Doubted] = field(default_factory=list)
     values: set[str] = field(default_factory=set)
     placed: set[str] = field(default_factory=set)
+    taking: set[str] = field(default_factory=set)
     inherits: bool = False
     explicit: set[int] = field(default_factory=set)
 
@@ -124,6 +129,7 @@ class Draft:
             tuple(self.doubts),
             frozenset(self.values),
             frozenset(self.placed),
+            frozenset(self.taking),
             self.inherits,
             frozenset(self.explicit),
         )

@@ -27,11 +27,12 @@ from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unk
 from nnx_migrate.rewrite.outside.module_values import may_hold_module, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
+from nnx_migrate.sizes.fields.given import fields_with_modules
 from nnx_migrate.source.attribute_uses import SETTERS, attribute_uses
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.linked import class_homes
-from nnx_migrate.source.names import last_name
+from nnx_migrate.source.names import Assignment, last_name
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.takers import asking_calls, takers
 from nnx_migrate.source.walking import walk
@@ -211,6 +212,7 @@ class _Walk:
         if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent):
             raise Unknown(f"{parent.attr} of the class itself is used here")
         holding = self.context.modules_in.get(cls.name, frozenset())
+        problems = (self.context.handed.why_not((cls.name, name)) for name in sorted(holding))
         args = list(parent.args) if isinstance(parent, ast.Call) else []
         if not isinstance(parent, ast.Call) or parent.func is not place.node:
             self.draft.values.add(cls.name)
@@ -220,19 +222,45 @@ class _Walk:
                 return
             args = args[1:]
         starred = any(isinstance(one, ast.Starred) for one in args)
-        if holding and (starred or any(one.arg is None for one in parent.keywords)):
+        unpacks = starred or any(one.arg is None for one in parent.keywords)
+        if holding and unpacks and any(problems):
             raise Unknown(f"what is unpacked here may give {min(holding)} a module")
+        if holding and unpacks:
+            self.draft.taking.add(cls.name)
         for name, value in arguments_by_field(cls, args, parent.keywords):
             if name in holding:
                 self._held(value, place.scope, (cls.name, name))
-            elif name not in PLACEMENT:
+            elif name not in PLACEMENT and not self._takes(cls, name, value, place.scope):
                 self._plain(value, place.scope, name)
-                fields = [name] if name else [one.name for one in cls.fields]
+                fields = (
+                    [name] if name else [one.name for one in cls.fields if one.name not in holding]
+                )
                 taking = [one for one in fields if may_take_module(cls, one)]
                 if taking and may_hold_module(self.project, value, place.scope):
                     raise Unknown(f"the field {taking[0]} may be given a module here")
                 if reads_module(self.project, self.places, value):
                     raise Unknown(f"the field {name} is given what refers to the module around it")
+
+    def _takes(self, cls: ClassInfo, field: str, value: ast.expr, scope: Scope) -> bool:
+        """Whether a field of any type is given a module here, which the class only calls."""
+        at = (cls.name, field)
+        if not self._is_module(value, scope) or at not in fields_with_modules(self.project):
+            return False
+        if self.context.handed.why_not(at) is not None:
+            return False
+        self.draft.taking.add(cls.name)
+        return True
+
+    def _is_module(self, value: ast.expr, scope: Scope) -> bool:
+        """Whether an expression builds a module, or is a name of one."""
+        match value:
+            case ast.Call(func=ast.Name() | ast.Attribute() as function):
+                symbol = self._symbol(function, scope)
+                return symbol is not None and (symbol in self.project.linen or is_module(symbol))
+            case ast.Name(id=name):
+                binding = scope.lookup(name)
+                return isinstance(binding, Assignment) and self._is_module(binding.value, scope)
+        return False
 
     def _unchanged(self, place: Place, node: ast.expr) -> None:
         """Check that no attribute is set of the class: explicit code would not see it on its lazy form.
@@ -273,10 +301,7 @@ class _Walk:
             and self.project.resolve(value.func, scope) == "functools.partial"
         ):
             self._held(value.args[0], scope, at)
-            if any(one.arg in PLACEMENT for one in value.keywords):
-                raise Unknown(f"what the field {at[1]} is given here has a name already")
-            for one in (*value.args[1:], *(k.value for k in value.keywords)):
-                self._plain(one, scope, at[1])
+            self._held_in_partial(value, scope, at[1])
             return
         if (local := self._local(value)) is not None:
             self._held(local, scope, at)
@@ -299,7 +324,26 @@ class _Walk:
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))
                 return
-        raise Unknown(f"what the field {at[1]} is given here is not known to be explicit")
+        problem = self.context.handed.why_not(at)
+        if problem is not None:
+            why = f"what the field {at[1]} is given here is not known to be explicit"
+            raise Unknown(f"{why}, and {problem}")
+        self.draft.taking.add(at[0])
+
+    def _held_in_partial(self, call: ast.Call, scope: Scope, field: str) -> None:
+        """What a partial for such a field gives its class: ``partial(Value, base_cls=partial(MLP, 4))``."""
+        if any(one.arg in PLACEMENT for one in call.keywords):
+            raise Unknown(f"what the field {field} is given here has a name already")
+        cls = class_named(self.project, call.args[0], scope)
+        named = [] if cls is None else arguments_by_field(cls, call.args[1:], call.keywords)
+        values = (*call.args[1:], *(one.value for one in call.keywords))
+        for name, value in named if cls is not None else (("", one) for one in values):
+            if cls is not None and (cls.name, name) in self.context.passed:
+                self._held(value, scope, (cls.name, name))
+                continue
+            self._plain(value, scope, field)
+            if may_hold_module(self.project, value, scope, or_maker=True):
+                raise Unknown(f"a partial for the field {field} may be given a module here")
 
     def _local(self, value: ast.expr) -> ast.expr | None:
         """What a name stands for that a function binds once, and only gives to such fields."""

@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.rewrite.classes.fields.types import may_hold_arrays
+from nnx_migrate.rewrite.classes.reading.annotations import may_hold_arrays
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.outside.class_members import class_named, is_module
 from nnx_migrate.rewrite.outside.name_flow import (

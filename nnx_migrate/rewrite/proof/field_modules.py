@@ -70,5 +70,8 @@ class FieldModules:
                 is_holder = name in self.attempt.modules_in[cls.name]
                 given = makers if is_holder else modules
                 at = given.get(name) or given.get("") or given.get(positions.get(name, -1))
-                if at is not None and (is_holder or may_take_module(cls, name)):
+                if at is None or not (is_holder or may_take_module(cls, name)):
+                    continue
+                handed = self.attempt.handed if is_holder else None
+                if handed is None or handed.why_not((cls.name, name)) is not None:
                     yield cls.name, Doubt(*at, f"{name} may be given a module here")

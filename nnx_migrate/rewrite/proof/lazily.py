@@ -277,7 +277,7 @@ class _Judge:
         calls of ``init`` that say which method; with the classes that are meant, where that is known."""
         found: dict[str, list[frozenset[str] | None]] = {}
         linen, converted = self.project.linen, self.attempt.decisions.converted
-        for name in self._builders_of_lazy():
+        for name in self._builders_of_lazy() | self._takers_of_lazy():
             for node in walk(linen[name].node):
                 if name in converted and isinstance(node, ast.Attribute) and is_self(node.value):
                     continue  # the module itself, which is explicit
@@ -298,6 +298,12 @@ class _Judge:
             if site.is_lazy and site.kind is not SiteKind.LAYER
         )
         return frozenset((*(self.project.linen.keys() - decisions.converted.keys()), *explicit))
+
+    def _takers_of_lazy(self) -> frozenset[str]:
+        """Explicit classes that code gives lazy modules, or may give out of sight."""
+        attempt = self.attempt
+        unseen = (one for one in attempt.values if attempt.modules_in.get(one))
+        return frozenset((*attempt.taking, *unseen)) & attempt.decisions.converted.keys()
 
     def _may_start(self, cls: ClassInfo, owners: frozenset[str] | None) -> bool:
         linen = self.project.linen

@@ -32,6 +32,8 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
     parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
     has_dots = any(isinstance(p, ast.Constant) and p.value is Ellipsis for p in parts)
     consumed = sum(1 for p in parts if not _adds_axis(p) and not _is_dots(p))
+    if any(isinstance(one, ast.Starred) for one in parts):
+        return Array()  # of indices in unknown number
     if len(parts) == 1 and _is_tuple(interpreter, parts[0], frame):
         return Array()  # of several indices
     interpreter.prove(array, least=consumed)
@@ -139,7 +141,7 @@ def _is_tuple(interpreter: Interpreter, part: ast.expr, frame: Frame) -> bool:
         return False
     value = interpreter.evaluate(part, frame)
     is_list = isinstance(value, Sequence) and value.is_list
-    return isinstance(value, Sequence | Repeated | Extended | Joined) and not is_list
+    return isinstance(value, Sequence | Repeated | Extended | Joined | Unknown) and not is_list
 
 
 def _pick(interpreter: Interpreter, part: ast.expr, frame: Frame) -> Array | None:

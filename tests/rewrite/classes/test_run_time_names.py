@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.rewrite.running import in_auto, same_in_auto
+from tests.rewrite.running import in_auto, lazy, same_in_auto
 
 X = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
 HEADER = """\
@@ -159,3 +159,44 @@ def test_what_a_loop_without_a_round_never_calls_is_counted_by_linen(body: str) 
     assert "class Model(nn.Module)" in in_auto(source(body))
     for sizes in ("()", "(4, 4)"):
         same_in_auto(source(body).replace("Model()", f"Model(sizes={sizes})"), "model()", X)
+
+
+WAITING = """\
+import flax.linen as nn
+from functools import partial
+
+
+class Wide(nn.Module):
+    width: int = 3
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x)
+
+
+class Model(nn.Module):
+    body: type = Wide
+    rounds: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        {text}
+
+
+MODELS = (Model(), Model(partial(nn.Dense, 5)), Model(partial(Wide, 2)))
+"""
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_waits_for_a_size_keeps_the_number_of_its_turn(number: int) -> None:
+    text = WAITING.format(text="return nn.Dense(1)(self.body()(nn.Dense(4)(x)))")
+    assert '@nnm.order_in_linen("dense_0", "body_0", "dense_1")' in in_auto(text)
+    same_in_auto(text, f"MODELS[{number}]", X)
+
+
+def test_in_a_loop_it_is_lazy() -> None:
+    body = "for _ in range(self.rounds):\n            x = nn.Dense(4)(self.body()(x))\n        return x"
+    text = WAITING.format(text=body)
+    reason = "what is built waits for a size, and Linen numbers what is built in a loop"
+    assert lazy(text, "Model") == reason
+    same_in_auto(text, "MODELS[1]", X)

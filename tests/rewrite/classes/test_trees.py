@@ -8,6 +8,7 @@ from tests.rewrite.classes.support import converted, refusal
 
 MODEL = """\
 import functools
+import math
 
 
 def pair(key, width):
@@ -19,6 +20,26 @@ def named(key):
   out = {{}}
   out["w"] = jax.random.normal(key, (3,))
   return out
+
+
+def twice():
+  return (1, 2), jnp.ones(3)
+
+
+def twice_or_not(row):
+  table = halved(row)
+  return table
+
+
+def halved(row):
+  row = jnp.ones(3) if row else (row, 2)
+  if row is None:
+    return row, row
+  return row / 2
+
+
+NUMBER = 0.5
+TABLE = jnp.ones(3)
 
 
 def plain(key, shape=(3,)):
@@ -51,6 +72,10 @@ def outer(init):
 
 
 class M(nn.Module):
+  scale: float = 2.0
+  table: jax.Array = None
+  given: Any = None
+
   def start(self, key):
     return (jnp.ones(3), jnp.zeros(3)) if key is None else [jnp.ones(3)]
 
@@ -58,6 +83,9 @@ class M(nn.Module):
   def __call__(self, x):
     def local(key):
       return pair(key, 3)
+    numbers = jnp.ones(3), jnp.zeros(3)
+    first, second = twice()
+    row = jnp.ones(3)
     p = self.param("p", {init})
     return x, p
 """
@@ -73,6 +101,15 @@ class M(nn.Module):
         "lambda key: (jnp.ones(3), jnp.zeros(3))",
         "lambda key: dict(w=jnp.ones(3))",
         "lambda key: 0.5",
+        "lambda key: math.log(self.scale)",
+        "lambda key: self.scale * 2",
+        "lambda key: self.given",
+        "lambda key: numbers",
+        "lambda key: first",
+        "lambda key: NUMBER",
+        "lambda key: x",
+        "lambda key: outside",
+        "lambda key: float(self.scale)",
         "lambda key: {name: jnp.ones(3) for name in 'ab'}",
         "lambda key: jax.tree.map(jnp.zeros, {'w': 3})",
         "lambda key: nn.Dense(3, parent=None).init(key, x)['params']",
@@ -95,6 +132,14 @@ def test_a_tree_of_arrays_or_a_number_is_no_parameter_of_nnx(init: str) -> None:
         "lambda key: plain(key, (2, 3))",
         "nn.initializers.ones, (3,)",
         "lambda key: jnp.ones((3,))",
+        "lambda key: row",
+        "lambda key: key",
+        "lambda key: TABLE",
+        "lambda key: twice_or_not(True)",
+        "lambda key: second",
+        "lambda key: self.table",
+        "lambda key: self.scale * jnp.ones(3)",
+        "lambda key: -jnp.log(row) / 2",
         "scaled(nn.initializers.ones), (2, 3)",
         "functools.partial(plain, shape=(2, 3))",
         "nn.initializers.normal(0.1), (2, 3)",
@@ -102,6 +147,31 @@ def test_a_tree_of_arrays_or_a_number_is_no_parameter_of_nnx(init: str) -> None:
 )
 def test_an_array_is_one(init: str) -> None:
     assert "self.p = nnx.Param(" in converted(MODEL.format(init=init))
+
+
+GIVEN = """\
+class M(nn.Module):
+  start: Any = nn.initializers.ones
+  kept: Any = 1.0
+
+  @nn.compact
+  def __call__(self, x):
+    state = self.variable("state", "state", lambda: self.kept)
+    return self.param("p", self.start) + state.value
+
+
+def main():
+  return M(start={start}, kept={kept})
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "kept"),
+    [("lambda key: (jnp.ones(3), 2)", "1.0"), ("lambda key: 0.5", "1.0")],
+)
+def test_a_field_may_be_given_what_makes_a_tree(start: str, kept: str) -> None:
+    found = refusal(GIVEN.format(start=start, kept=kept))
+    assert found.reason == "the initialiser of this parameter gives something else than one array"
 
 
 STATE = """\

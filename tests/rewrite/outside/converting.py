@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Collection, Mapping
 
 from nnx_migrate.model import Outcome, SizeArgument
+from nnx_migrate.rewrite.classes.checks.handed_modules import HandedModules
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, convert_outside
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
@@ -48,7 +49,9 @@ def convert_modules(
     skip = frozenset(id(cls.node) for cls in project.linen.values())
     given = SIZES if sizes is None else sizes
     owned = owned_statements(project, [project.linen[name] for name in converted])
-    context = OutsideContext(frozenset(converted), given, owned=owned, skip=skip)
+    context = OutsideContext(
+        HandedModules(project, {}, ()), frozenset(converted), given, owned=owned, skip=skip
+    )
     results = {name: convert_outside(project, one, context) for name, one in modules.items()}
     new = {
         name: renderer_of(one, results[name].edits).render_module().code

@@ -1,4 +1,4 @@
-"""Lazy code that hands its modules to a class out of sight: the class is lazy, too."""
+"""Code that hands modules to explicit classes, in sight and out of it: those that only call them take lazy ones."""
 
 from __future__ import annotations
 
@@ -74,8 +74,16 @@ HANDED = {
 
 
 @pytest.mark.parametrize(("alias", "body"), HANDED.values(), ids=HANDED)
-def test_a_class_that_may_be_given_lazy_modules_is_lazy(alias: str, body: str) -> None:
+def test_a_class_that_only_calls_what_it_is_given_takes_lazy_modules(alias: str, body: str) -> None:
     source = HOLDER + alias + "\n" + LAZY.format(body=body)
+    assert rewrite_in_form({"m.py": source}, "auto").classes[0].form is Form.EXPLICIT
+    same_in_auto(source, "model()", X)
+
+
+@pytest.mark.parametrize(("alias", "body"), HANDED.values(), ids=HANDED)
+def test_a_class_that_hands_it_on_is_lazy(alias: str, body: str) -> None:
+    on = HOLDER.replace("self.inner(x)", "nn.Sequential([self.inner])(x)")
+    source = on + alias + "\n" + LAZY.format(body=body)
     holder = rewrite_in_form({"m.py": source}, "auto").classes[0]
     assert (holder.form, holder.reason) == (
         Form.LAZY,

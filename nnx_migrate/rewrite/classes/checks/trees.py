@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable
+from nnx_migrate.rewrite.classes.reading.annotations import is_array
+from nnx_migrate.sizes.fields.given import values_given
+from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import FunctionNode
+from nnx_migrate.source.names import Assignment, FunctionNode, parameter_names
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
@@ -22,15 +27,25 @@ _DEPTH = 4  # longest chain of functions and names that stand for what another o
 
 
 def check_trees(project: Project, cls: ClassInfo, items: Iterable[Item]) -> None:
-    """Refuse parameters whose initialiser plainly gives a dict, a list, a tuple or a number.
+    """Refuse parameters whose initialiser may give a dict, a list, a tuple or a number, and variables that start
+    as a field that may be one.
 
     Raises:
       Refused: one does.
     """
+    initialisers = _Initialisers(project, cls)
     for item in items:
-        if item.kind is not ItemKind.PARAM or item.init is None:
-            continue
-        if _Initialisers(project, cls).gives_tree(item.init, _DEPTH):
+        match item:
+            case Item(kind=ItemKind.PARAM, init=ast.expr() as init):
+                is_tree = initialisers.gives_tree(init, _DEPTH)
+            case Item(
+                kind=ItemKind.VARIABLE,
+                init=ast.Lambda(body=ast.Attribute(value=ast.Name(id="self"))) as init,
+            ):
+                is_tree = initialisers.gives_tree(init, _DEPTH)
+            case _:
+                continue
+        if is_tree:
             reason = "the initialiser of this parameter gives something else than one array"
             raise Refused(item.call, reason, "make a parameter of each array", RULE)
 
@@ -95,9 +110,15 @@ class _Initialisers:
         """Whether a call of what an expression names returns a tree, or a number."""
         if isinstance(called, ast.Call):
             return depth > 0 and self._made_gives_tree(called, depth - 1)
-        fields = {f"self.{one.name}" for one in self.cls.fields}
+        fields = {f"self.{one.name}": one.name for one in self.cls.fields}
+        field = fields.get(ast.unparse(called))
+        if field is not None:
+            given = values_given(self.project, (self.cls.name, field))
+            return depth > 0 and any(self.gives_tree(one, depth - 1) for one in given)
         if isinstance(called, ast.Attribute) and called.attr in _METHODS:
-            return ast.unparse(called) not in fields
+            return True
+        if isinstance(called, ast.Attribute) and (made := self._property(called)) is not None:
+            return depth > 0 and self.gives_tree(made, depth - 1)
         symbol = self.project.resolve(called, self.cls.scope)
         if symbol in _MAPS or (isinstance(called, ast.Name) and called.id in _MAKERS):
             return True
@@ -129,6 +150,13 @@ class _Initialisers:
                 return True
         return False
 
+    def _property(self, node: ast.Attribute) -> ast.expr | None:
+        """The initializer that a property of the class returns."""
+        found = self.cls.find(node.attr) if is_self(node.value) else None
+        if found is None or "property" not in self.project.decorators(*found):
+            return None
+        return next(iter(_returned(found[1])), None)
+
     def _function(self, node: ast.expr) -> FunctionNode | None:
         """The function itself, a method, or one inside a method."""
         match node:
@@ -144,20 +172,76 @@ class _Initialisers:
         return None
 
     def _is_tree(self, node: ast.expr, function: FunctionNode, depth: int) -> bool:
+        """Whether a value may be something else than an array."""
         match node:
             case _ if isinstance(node, _PLAIN):
                 return True
             case ast.IfExp(body=one, orelse=other):
                 return any(self._is_tree(part, function, depth) for part in (one, other))
-            case ast.Name(id=name) if depth:
-                bound = (one for one in walk(function) if isinstance(one, ast.Assign))
-                return any(
-                    self._is_tree(one.value, function, depth - 1)
-                    for one in bound
-                    if any(isinstance(to, ast.Name) and to.id == name for to in one.targets)
+            case ast.BinOp(left=one, right=other):  # an array as soon as one of them is
+                return all(self._is_tree(part, function, depth) for part in (one, other))
+            case ast.Name(id=name):
+                if self._function(node) is not None or name in parameter_names(function):
+                    return False
+                values = self._values(name, function)
+                return not values or any(
+                    self._is_item_tree(target, name, value, function, depth - 1)
+                    for target, value in values
                 )
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                return not self._is_array_field(name)
             case ast.Subscript(value=ast.Call(func=ast.Attribute(attr="init"))):
                 return True
-            case ast.Call(func=called) if depth:
-                return self.gives_tree(called, depth - 1)
+            case ast.Call(func=called) if depth > 0:
+                return self._gives_number(called) or self.gives_tree(called, depth - 1)
         return False
+
+    def _values(self, name: str, function: FunctionNode) -> list[tuple[ast.AST, ast.expr]]:
+        """What a name may hold, with the target that binds it: of the function, or of what is around it."""
+        homes = (*self.cls.methods.values(), *each(self.cls.module.tree, ast.FunctionDef))
+        around = (one for one in homes if one is not function and function in walk(one))
+        for owner in (function, *around):
+            pairs = [*bindings_below(owner)] if isinstance(owner, ast.FunctionDef) else []
+            found = [
+                (target, value)
+                for target, value in pairs
+                if name in {*changed_names(target)} and isinstance(value, ast.expr)
+            ]
+            if found:
+                return found
+        binding = self.cls.scope.lookup(name)
+        return [(ast.Name(name), binding.value)] if isinstance(binding, Assignment) else []
+
+    def _is_item_tree(
+        self, target: ast.AST, name: str, value: ast.expr, function: FunctionNode, depth: int
+    ) -> bool:
+        """Whether what a name gets of a value may be something else than an array; an item of one that is not
+        known is one."""
+        maker, returned = None, list[ast.expr]()
+        if isinstance(value, ast.Call):
+            maker = self.project.function(self.project.resolve(value.func, self.cls.scope))
+            returned = [] if maker is None else _returned(maker)
+        match target:
+            case ast.Name() if maker is None:
+                return depth > 0 and self._is_tree(value, function, depth)
+            case ast.Tuple(elts=names):
+                index = next(i for i, one in enumerate(names) if name in {*changed_names(one)})
+                tuples = [one.elts for one in returned if isinstance(one, ast.Tuple)]
+                returned = [one[index] for one in tuples if len(one) == len(names)]
+        # One that gives now a tree and now an array is asked for the array here.
+        return (
+            maker is not None
+            and depth > 0
+            and bool(returned)
+            and all(self._is_tree(one, maker, depth) for one in returned)
+        )
+
+    def _is_array_field(self, name: str) -> bool:
+        found = next((one for one in self.cls.fields if one.name == name), None)
+        return found is not None and is_array(found.annotation)
+
+    def _gives_number(self, called: ast.expr) -> bool:
+        """Whether a function of Python's own: ``math.log``, ``float``."""
+        symbol = self.project.resolve(called, self.cls.scope) or ""
+        is_builtin = isinstance(called, ast.Name) and hasattr(builtins, called.id)
+        return symbol.startswith("math.") or is_builtin

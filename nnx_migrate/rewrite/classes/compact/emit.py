@@ -27,6 +27,7 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
+from nnx_migrate.rewrite.classes.compact.waiting import by_need
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
 from nnx_migrate.rewrite.classes.naming import Name, numbered
@@ -99,39 +100,9 @@ class Emitter:
         """Statements for ``steps``, ``indent`` wide from the margin."""
         return [
             one
-            for step in self._by_need(steps)
+            for step in by_need(steps, self.names)
             for one in (*self._drawn(step), *self._step(step, indent))
         ]
-
-    def _by_need(self, steps: Sequence[Step]) -> Sequence[Step]:
-        """The steps, where what is built waits for the size that it needs: ``nn.Dense(1)(self.body()(x))``.
-
-        Linen builds the outer one first. Each has keys of its own, so that the order is free where names are.
-        """
-        sites = (step.item.site for step in steps if isinstance(step, Build))
-        widths = {site.out_variable for site in sites if site is not None} - {None}
-        if not widths:
-            return steps
-        found = [*steps]
-        for place in range(len(found) - 1, -1, -1):
-            needed = self._needs(found[place]) & widths
-            last = place
-            for other in range(place + 1, len(found)) if needed else ():
-                later = found[other]
-                if not isinstance(later, Build):
-                    break
-                if later.item.site is not None and later.item.site.out_variable in needed:
-                    last = other
-            found.insert(last, found.pop(place))
-        return found
-
-    def _needs(self, step: Step) -> frozenset[str]:
-        """What the sizes read of something built that may wait; of anything else nothing."""
-        if not isinstance(step, Build) or step.item.site is None:
-            return frozenset()
-        name = self.names.get(id(step.item.call), Name())
-        is_free = step.item.kind is ItemKind.SITE and name.counted is None
-        return step.item.site.size_names if is_free else frozenset()
 
     def _drawn(self, step: Step) -> list[Statement]:
         names = self.draws.get(id(step), ())

@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.compact.spent_locals import moved_statements, s
 from nnx_migrate.rewrite.classes.compact.starting import check_updates, spent_keys, with_updates
 from nnx_migrate.rewrite.classes.compact.survey import Survey, survey
 from nnx_migrate.rewrite.classes.compact.text import CallText, InitText
+from nnx_migrate.rewrite.classes.compact.waiting import order_in_linen
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.flow import Step
@@ -43,6 +44,7 @@ class CompactPart:
       lazy: variables that only the call can create, by id of their call.
       reads: global names that the lines read.
       stems: first parts of attributes that Linen numbers at run time.
+      order: those attributes as Linen builds them, where ``__init__`` does so in another order.
       updates: assignments to variables' values that ``__init__`` does, too, by id.
       spent: draws of keys that only ``__init__`` needs, by id of the call.
     """
@@ -56,6 +58,7 @@ class CompactPart:
     updates: frozenset[int] = frozenset()
     spent: frozenset[int] = frozenset()
     stems: frozenset[str] = frozenset()
+    order: tuple[str, ...] = ()
 
 
 def convert_compact(method: CompactMethod) -> CompactPart:
@@ -156,6 +159,7 @@ class _Split:
             self.updates,
             frozenset(spent),
             frozenset(one.stem for one in found.names.values() if one.stem is not None),
+            order_in_linen(self.kept, found.names),
         )
 
     def _draws(self, spent: Collection[int]) -> Mapping[int, tuple[str, ...]]:

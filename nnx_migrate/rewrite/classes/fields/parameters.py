@@ -20,14 +20,15 @@ from nnx_migrate.rewrite.classes.fields.making import makes_the_same, value_made
 from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
     is_indexed,
+    is_operand,
     is_read_as_frozen,
+    is_record_of_arrays,
     items_are_called,
     items_are_read,
     makes_container,
     may_be_none,
-    may_hold_arrays,
 )
-from nnx_migrate.rewrite.classes.reading.annotations import is_container, is_tuple
+from nnx_migrate.rewrite.classes.reading.annotations import is_container, is_tuple, may_hold_arrays
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import renderer_of
@@ -157,10 +158,12 @@ def _parameter(
 
 
 def _may_be_arrays(project: Project, cls: ClassInfo, one: Field) -> bool:
-    """Whether a field may be a tuple of arrays."""
-    is_any = project.resolve(one.annotation, one.owner.scope) == "typing.Any"
-    if is_any:
-        return is_indexed(cls, one.name)
+    """Whether a field may be a tuple, dict or record of arrays."""
+    is_object = isinstance(one.annotation, ast.Name) and one.annotation.id == "object"
+    if is_object or project.resolve(one.annotation, one.owner.scope) == "typing.Any":
+        return is_indexed(cls, one.name) or is_operand(cls, one.name)
+    if is_record_of_arrays(project, cls, one):
+        return True
     may_hold = may_hold_arrays(one.annotation) or items_are_read(cls, one.name)
     return is_tuple(one.annotation) and may_hold
 

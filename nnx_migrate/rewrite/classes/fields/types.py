@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from nnx_migrate.rewrite.classes.reading.annotations import (
     CHOICES,
+    is_array,
     is_container,
     is_tuple,
     last_word,
     unquoted,
+    words_of,
 )
 from nnx_migrate.sizes.fields.given import values_given
 from nnx_migrate.source.classes import ClassInfo, Field
@@ -19,7 +20,8 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, is_none_literal, walk
 
 _MODULE = "flax.linen.Module"
-_PLAIN = frozenset({"bool", "bytes", "int", "str"})
+_PART = ast.Subscript | ast.Attribute
+_NAME = ast.Name | ast.Attribute
 _FROZEN_METHODS = frozenset({"copy", "pop", "pretty_repr", "unfreeze"})
 
 
@@ -50,7 +52,7 @@ def makes_container(factory: ast.expr) -> bool:
 
 def may_be_none(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether None is a value of a field: by its annotation, by a test of a method, or given by a call."""
-    if {"None", "Optional"} & set(re.findall(r"\w+", ast.unparse(one.annotation))):
+    if {"None", "Optional"} & words_of(one.annotation):
         return True
     if any(is_none_literal(value) for value in values_given(project, (cls.name, one.name))):
         return True
@@ -119,23 +121,6 @@ def _is_field(node: ast.AST, name: str) -> bool:
     return False
 
 
-def may_hold_arrays(annotation: ast.expr) -> bool:
-    """Whether items of a container may be arrays: not those of ``Sequence[int]``."""
-    annotation = unquoted(annotation)
-    match annotation:
-        case ast.Constant(value=value):
-            return isinstance(value, str)  # that is no type
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return may_hold_arrays(left) or may_hold_arrays(right)
-        case ast.Subscript(slice=ast.Tuple(elts=parts)):
-            return any(map(may_hold_arrays, parts))
-        case ast.Subscript(slice=inside):
-            return may_hold_arrays(inside)
-        case ast.Name(id=name):
-            return name not in _PLAIN
-    return True
-
-
 def is_indexed(cls: ClassInfo, name: str) -> bool:
     """Whether a method takes an item of the field by its number, as of a tuple; no ``config["dim"]``."""
     for owner in cls.mro:
@@ -148,6 +133,52 @@ def is_indexed(cls: ClassInfo, name: str) -> bool:
                         | ast.UnaryOp(operand=ast.Constant(value=int())),
                     ) if _is_field(held, name):
                         return True
+    return False
+
+
+def is_operand(cls: ClassInfo, name: str) -> bool:
+    """Whether a method computes with parts of the field: ``x - self.stats["mean"]``, ``[m * 2 for m in self.means]``."""
+    methods = (one for owner in cls.mro for one in owner.methods.values())
+    for node in (inner for one in methods if one.name != "__post_init__" for inner in walk(one)):
+        match node:
+            case ast.ListComp(generators=[ast.comprehension(target=target, iter=held), *_]):
+                pass
+            case ast.For(target=target, iter=held):
+                pass
+            case _:
+                if any(
+                    isinstance(one, _PART) and _is_field(one.value, name) for one in _operands(node)
+                ):
+                    return True
+                continue
+        names = {one.id for one in each(target, ast.Name)}
+        used = (one for inner in walk(node) for one in _operands(inner))
+        if _is_field(held, name) and any(
+            isinstance(one, ast.Name) and one.id in names for one in used
+        ):
+            return True
+    return False
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.AugAssign(value=value):
+            return [value]
+    return []
+
+
+def is_record_of_arrays(project: Project, cls: ClassInfo, one: Field) -> bool:
+    """Whether the annotation is a class of arrays, or of anything that methods compute with: a NamedTuple, a
+    dataclass."""
+    names = (node for node in walk(unquoted(one.annotation)) if isinstance(node, _NAME))
+    symbols = (project.resolve(node, one.owner.scope) for node in names)
+    for found in (project.definition(symbol) for symbol in symbols if symbol is not None):
+        if found is not None and isinstance(found[1], ast.ClassDef):
+            parts = [part.annotation for part in found[1].body if isinstance(part, ast.AnnAssign)]
+            is_any = any("Any" in words_of(part) for part in parts)
+            return any(map(is_array, parts)) or (is_any and is_operand(cls, one.name))
     return False
 
 

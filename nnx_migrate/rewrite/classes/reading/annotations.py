@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 CHOICES = ("Optional", "Union")
 _FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
+_PLAIN = frozenset({"bool", "bytes", "int", "str"})
+_ARRAYS = frozenset({"Array", "ArrayLike", "ndarray"})
 _TUPLES = ("Tuple", "tuple")
 
 
@@ -61,3 +64,30 @@ def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
 def last_word(head: ast.expr) -> str:
     """The last word of a dotted name: ``Optional`` of ``typing.Optional``."""
     return ast.unparse(head).rpartition(".")[2]
+
+
+def may_hold_arrays(annotation: ast.expr) -> bool:
+    """Whether items of a container may be arrays: not those of ``Sequence[int]``."""
+    annotation = unquoted(annotation)
+    match annotation:
+        case ast.Constant(value=value):
+            return isinstance(value, str)  # that is no type
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return may_hold_arrays(left) or may_hold_arrays(right)
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            return any(map(may_hold_arrays, parts))
+        case ast.Subscript(slice=inside):
+            return may_hold_arrays(inside)
+        case ast.Name(id=name):
+            return name not in _PLAIN
+    return True
+
+
+def is_array(annotation: ast.expr) -> bool:
+    """Whether a type is one of arrays: ``jax.Array``, ``Optional[jnp.ndarray]``."""
+    return not _ARRAYS.isdisjoint(words_of(annotation))
+
+
+def words_of(annotation: ast.expr) -> set[str]:
+    """The words of a type, also in quotes."""
+    return set(re.findall(r"\w+", ast.unparse(annotation)))

@@ -33,10 +33,13 @@ def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
 class Holders:
     """Expressions of a class that may be one of some submodules, or hold some."""
 
-    def __init__(self, cls: ClassInfo, calls: Collection[int]) -> None:
+    def __init__(
+        self, cls: ClassInfo, calls: Collection[int], fields: Collection[str] = ()
+    ) -> None:
+        """Start with the submodules that calls, by id, build, and those that fields are given."""
         self._cls = cls
         self._calls = calls
-        self._attributes: frozenset[str] = frozenset()
+        self._attributes = frozenset(fields)
         self._names: dict[int, frozenset[str]] = {}
         while (wider := self._attributes | {*self._held_attributes()}) != self._attributes:
             self._attributes = frozenset(wider)

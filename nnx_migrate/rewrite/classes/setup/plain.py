@@ -11,8 +11,10 @@ from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, skip
 from nnx_migrate.rewrite.classes.items import receiver_of
+from nnx_migrate.rewrite.classes.reading.annotations import may_hold_arrays
 from nnx_migrate.rewrite.classes.reading.arrays import (
     Inliner,
+    Locals,
     assigned_once,
     local_values,
     may_be_array,
@@ -32,8 +34,9 @@ from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.other_values import is_self
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import each, walk
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,7 @@ class PlainAttributes:
         for statement in statements(self.method.body):
             stored = set_by_name(statement, receiver)
             if stored is not None and containers.has(stored):
-                has_arrays = may_be_array(self.project, scope, stored, local)
-                self._frozen(stored, has_arrays, edits)
+                self._frozen(stored, self._may_hold_arrays(scope, stored, local), edits)
         gone: set[int] = set()
         for one in found:
             if one.kind is not Kind.PLAIN:
@@ -77,7 +79,7 @@ class PlainAttributes:
             if has_arrays:
                 self.kept.check(one)
             if containers.has(one.value):
-                self._frozen(one.value, has_arrays, edits)
+                self._frozen(one.value, self._may_hold_arrays(scope, one.value, local), edits)
             elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
                 if value is None or not (assigned_once(found, one) and self.kept.is_steady(one)):
@@ -97,6 +99,12 @@ class PlainAttributes:
             for block in (getattr(statement, "body", []), getattr(statement, "orelse", [])):
                 if block and id(statement) not in gone and all(id(one) in gone for one in block):
                     edits[id(block[0])] = (skip(),)
+
+    def _may_hold_arrays(self, scope: Scope, value: ast.expr, local: Locals) -> bool:
+        """Whether a container has arrays, of its own or of a field: ``[mean * 2 for mean in self.means]``."""
+        read = {one.attr for one in each(value, ast.Attribute) if is_self(one.value)}
+        fields = (one.annotation for one in self.cls.fields if one.name in read)
+        return any(map(may_hold_arrays, fields)) or may_be_array(self.project, scope, value, local)
 
     def _frozen(self, value: ast.expr, has_arrays: bool, edits: Edits) -> None:
         self._wrapped(value, "nnm.as_field" if has_arrays else "nnm.freeze", edits)

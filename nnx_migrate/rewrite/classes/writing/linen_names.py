@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from nnx_migrate.edit.calls import Argument, call, named
@@ -15,16 +15,25 @@ from nnx_migrate.edit.wrapping import wrapped
 
 
 def named_in_linen(
-    cls: Any, page: Page, *, counted: Collection[str] = (), kinds: Collection[str] = ()
+    cls: Any,
+    page: Page,
+    *,
+    counted: Collection[str] = (),
+    kinds: Collection[str] = (),
+    order: Sequence[str] = (),
 ) -> Any:
-    """A class statement with the decorator, the innermost one.
+    """A class statement with the decorators, the innermost ones.
 
     Args:
       counted: first parts of attributes that Linen numbers by their classes at run time.
       kinds: classes of Linen whose submodules have attributes in snake case.
+      order: attributes in the order in which Linen builds them.
     """
     given = [Argument(string(one, '"')) for one in sorted(counted)]
     given += [named(snake_case(one), string(one, '"')) for one in sorted(kinds)]
-    statement = wrapped(run(call("nnm.named_in_linen", *given)), len("@"), page)
-    decorator = cst.Decorator(statement.body[0].value)
-    return cls.with_changes(decorators=[*cls.decorators, decorator])
+    calls = [call("nnm.named_in_linen", *given)]
+    if order:
+        calls.append(call("nnm.order_in_linen", *(Argument(string(one, '"')) for one in order)))
+    statements = (wrapped(run(one), len("@"), page) for one in calls)
+    made = [cst.Decorator(one.body[0].value) for one in statements]
+    return cls.with_changes(decorators=[*cls.decorators, *made])
