@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator, Mapping
 
+from nnx_migrate.source.linen_names import linen_names
 from nnx_migrate.source.modules import Module
 from nnx_migrate.source.names import Assignment, Import
 
-_BUILTINS = frozenset(dir(builtins))  # flax.linen has none of these names (flax 0.12.8)
 _LINEN = ("flax.linen", "nnx_migrate.linen")
 
 _LONGEST = 16  # chain of imports of one name
@@ -30,8 +29,9 @@ class Stars:
     def home(self, name: str, module: Module) -> str | None:
         """The module that a name is taken from by a star; None of one that no star has."""
         homes, rest = self.homes(module)
-        is_public = name not in _BUILTINS and not name.startswith("_")
-        return homes.get(name, rest if is_public else None)
+        if name in homes:
+            return homes[name]
+        return rest if rest is not None and name in linen_names() else None
 
     def homes(self, module: Module) -> tuple[Homes, str | None]:
         """The module that every name is taken from by a star, and the one that has all other names."""

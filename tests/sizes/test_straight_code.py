@@ -403,10 +403,13 @@ def test_an_axis_of_an_array_of_unknown_rank_may_be_the_last_one(made: str) -> N
         "..., *rows",
         "tuple(rows)",
         "jnp.index_exp[:, 1]",
+        "dots, :1",
+        "none, 1",
+        "none",
     ],
 )
 def test_indices_in_unknown_number_may_take_the_last_axis(index: str) -> None:
-    body = f"x = jnp.ones((2, 4, 4))\nrows = jnp.tril_indices(4)\nx = x[{index}]\n{HEAD}"
+    body = f"x = jnp.ones((2, 4, 4))\nrows = jnp.tril_indices(4)\ndots, none = ..., None\nx = x[{index}]\n{HEAD}"
     assert head(body) == "Dense_0_in_features"
 
 

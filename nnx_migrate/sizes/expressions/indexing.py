@@ -18,6 +18,7 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
+    is_none,
 )
 from nnx_migrate.sizes.fields.numbers import may_be_no_place
 from nnx_migrate.sizes.frames import Frame
@@ -30,12 +31,10 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
     """Basic indexing of an array; what it does to the last axes."""
     array = interpreter.ranks.settled(array)
     parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
-    has_dots = any(isinstance(p, ast.Constant) and p.value is Ellipsis for p in parts)
+    has_dots = any(map(_is_dots, parts))
     consumed = sum(1 for p in parts if not _adds_axis(p) and not _is_dots(p))
-    if any(isinstance(one, ast.Starred) for one in parts):
-        return Array()  # of indices in unknown number
-    if len(parts) == 1 and _is_tuple(interpreter, parts[0], frame):
-        return Array()  # of several indices
+    if any(_may_be_several(interpreter, one, frame, is_alone=len(parts) == 1) for one in parts):
+        return Array()
     interpreter.prove(array, least=consumed)
     if array.rank is None:
         array = replace(array, least=max(array.least, consumed))
@@ -73,7 +72,10 @@ def _index_open(
 
 
 def _is_dots(part: ast.expr) -> bool:
-    return isinstance(part, ast.Constant) and part.value is Ellipsis
+    match part:
+        case ast.Constant(value=value):
+            return value is Ellipsis
+    return isinstance(part, ast.Name) and part.id == "Ellipsis"
 
 
 def _adds_axis(part: ast.expr) -> bool:
@@ -135,13 +137,23 @@ def _is_pick(part: ast.expr) -> bool:
     return not (isinstance(part, ast.Slice) or _adds_axis(part) or _is_dots(part))
 
 
-def _is_tuple(interpreter: Interpreter, part: ast.expr, frame: Frame) -> bool:
-    """Whether what stands for one index is a tuple of several."""
-    if not _is_pick(part):
+def _may_be_several(
+    interpreter: Interpreter, part: ast.expr, frame: Frame, *, is_alone: bool
+) -> bool:
+    """Whether what stands for one index may be a tuple of several, all axes (``DOTS = ...``) or a new one."""
+    if isinstance(part, ast.Starred):
+        return True
+    if not _is_pick(part) or not (is_alone or isinstance(part, ast.Name | ast.Attribute)):
         return False
     value = interpreter.evaluate(part, frame)
+    if isinstance(value, Unknown) or is_none(value) or _is_ellipsis(value):
+        return True
     is_list = isinstance(value, Sequence) and value.is_list
-    return isinstance(value, Sequence | Repeated | Extended | Joined | Unknown) and not is_list
+    return is_alone and isinstance(value, Sequence | Repeated | Extended | Joined) and not is_list
+
+
+def _is_ellipsis(value: Value) -> bool:
+    return isinstance(value, Static) and value.expr.text in ("...", "Ellipsis")
 
 
 def _pick(interpreter: Interpreter, part: ast.expr, frame: Frame) -> Array | None:
