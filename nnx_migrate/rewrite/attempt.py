@@ -109,7 +109,7 @@ def make_attempt(
     project, sizes = loaded.project, decisions.sizes
     modules_in = fields_of_modules(project, sizes, decisions.converted)
     passed = passed_sizes(project, sizes, decisions.converted)
-    handed = HandedModules(project, sizes, passed)
+    handed = HandedModules(project, {one: sizes[one] for one in decisions.converted}, passed)
     attempt = Attempt(decisions, modules_in=modules_in, handed=handed)
     context = OutsideContext(
         handed=handed,

@@ -47,6 +47,28 @@ class Coder(nn.Module):
         return self.decoder(self.encode(x))
 
 
+class Residual(nn.Module):
+    inner: nn.Module
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.LayerNorm()(x + self.inner(x))
+
+
+class Around(nn.Module):
+    body: nn.Module
+
+    def setup(self):
+        self.first = Residual(self.body)
+        self.rest = [Residual(inner=self.body), Residual(Residual(self.body))]
+
+    def __call__(self, x):
+        x = self.first(x)
+        for one in self.rest:
+            x = one(x)
+        return self.body(x)
+
+
 class Chain(nn.Module):
     layers: Sequence[nn.Module]
     last: Optional[nn.Module] = None
@@ -79,6 +101,8 @@ SCRIPTS = {
     "one in two fields": "same = Backbone(3)\n    return [Coder(same, same)]",
     "one with a name": "return [Coder(Backbone(3, name='first'), nn.Dense(1))]",
     "one inside of another": "return [Coder(Coder(Backbone(), nn.Dense(2)), Backbone(2))]",
+    "one that is handed on": "return [Around(Backbone(3)), Around(nn.Dense(3)), Around(Residual(nn.Dense(3)))]",
+    "one inside of another and beside it": "same = nn.Dense(3)\n    return [Coder(Residual(same), same)]",
     "a list of them": "return [Chain([nn.Dense(4), jnp.sin, Backbone()]), Chain((), nn.Dense(3))]",
     "by a dict": "kw = {'encoder': Backbone(), 'decoder': nn.Dense(1)}\n    return [Coder(**kw)]",
     "by a function": (
@@ -92,10 +116,10 @@ SCRIPTS = {
         "    return [Many(Backbone(), nn.Dense(2)), nn.remat(Coder)(nn.Dense(2), Backbone())]"
     ),
     "from a lazy class": """\
-return [Around(), Around(twice=True), Holding(Backbone()), Rounds()]
+return [Trying(), Trying(twice=True), Holding(Backbone()), Rounds()]
 
 
-class Around(nn.Module):  # its methods take what they build by a try, which keeps it lazy
+class Trying(nn.Module):  # its methods take what they build by a try, which keeps it lazy
     twice: bool = False
 
     @nn.compact
@@ -146,7 +170,7 @@ class Rounds(nn.Module):
 @pytest.mark.parametrize("body", SCRIPTS.values(), ids=SCRIPTS)
 def test_explicit_classes_that_only_call_them_take_them(body: str) -> None:
     forms = printed_alike(f"{CLASSES}def models():\n    {body}\n{SHOW}")
-    own = ("m.Backbone", "m.Classifier", "m.Coder", "m.Chain")
+    own = ("m.Backbone", "m.Classifier", "m.Coder", "m.Chain", "m.Around", "m.Residual")
     assert {name: forms[name] for name in own} == dict.fromkeys(own, "explicit")
 
 
@@ -194,7 +218,8 @@ TAKERS = {
 def test_a_class_that_does_more_with_it_is_lazy(line: str, reason: str) -> None:
     source = (
         "import flax.linen as nn\nimport jax\n\n\ndef run(part, x):\n    return part(x)\n\n\n"
-        "class Same(nn.Module):\n    part: nn.Module\n\n    def __call__(self, x):\n        return x\n\n\n"
+        "class Running(nn.Module):\n    part: nn.Module\n\n    def __call__(self, x):\n"
+        "        return jax.lax.map(lambda one: self.part(one), x)\n\n\n"
         "class Taker(nn.Module):\n    part: nn.Module\n\n    @nn.compact\n    def __call__(self, x):\n"
         f"        {line}\n\n\nmodel = Taker(nn.Dense(3))\n"
     )

@@ -121,8 +121,12 @@ class LazySubmodules:
         return {
             (collection, *place): UNMADE
             for collection, place, _ in self._made()
-            if not _at(self._held.get(collection, {}), place)
+            if not _at(self._held.get(collection, {}), place) and not self._is_inside(place)
         }
+
+    def _is_inside(self, place: Place) -> bool:
+        """Whether another one that was called holds the module at a place."""
+        return any(place[:end] in run.bound for run in self._last() for end in range(1, len(place)))
 
     def hand_over(self) -> None:
         """Give the scope of the call what they made and changed, and how many keys they drew."""

@@ -90,6 +90,7 @@ class LazyUses:
       modules: all of them.
       built: the classes that one of them may be of.
       leads_past: whether attributes lead from ``self`` to an explicit submodule without lazy ones.
+      takes: whether what a call builds takes a lazy one, and does no more with it.
     """
 
     project: Project
@@ -100,6 +101,7 @@ class LazyUses:
     modules: Holders
     built: Sequence[ClassInfo]
     leads_past: Callable[[tuple[str, ...]], bool]
+    takes: Callable[[ast.Call, ast.AST], bool] = lambda call, value: False
 
     def check(self) -> None:
         """Refuse all but calls.
@@ -140,6 +142,10 @@ class LazyUses:
                 return True  # layers.append(Block())
             case ast.Call(func=ast.Name(id="len")):
                 return True
+            case ast.Call() if self.takes(outer, node):
+                return True
+            case ast.keyword() if isinstance(call := above[id(outer)], ast.Call):
+                return self.takes(call, node)
             case ast.Attribute(attr=name) if name in CHANGES:
                 return True
             case ast.Attribute(attr="variables"):
