@@ -11,9 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from nnx_migrate.constructs import name_rule, rule_for
-from nnx_migrate.constructs.common.base import PLACEMENT, Code, Context
-from nnx_migrate.constructs.common.rules import Layer
+from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.statements import with_base
@@ -21,30 +19,23 @@ from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decora
 from nnx_migrate.rewrite.lazy_form import NoLazyForm, declarations
 from nnx_migrate.rewrite.outside.annotations.at_place import reader_of
 from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
-from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
-from nnx_migrate.rewrite.outside.closures import reads_module
+from nnx_migrate.rewrite.outside.arguments import Arguments
+from nnx_migrate.rewrite.outside.class_members import class_named, is_free
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unknown
-from nnx_migrate.rewrite.outside.module_values import may_hold_module, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.outside.references import is_alias
-from nnx_migrate.sizes.fields.given import fields_with_modules
 from nnx_migrate.source.attribute_uses import SETTERS, attribute_uses
-from nnx_migrate.source.bindings import names_bound_at
-from nnx_migrate.source.classes import ClassInfo, arguments_by_field
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
-from nnx_migrate.source.names import Assignment, last_name
+from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.takers import asking_calls, takers
-from nnx_migrate.source.walking import walk
-
-_BOUND = frozenset({"classmethod", "staticmethod", "property"})
 
 
 def convert_lazily(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
     """Give every mention of a converted class its lazy form, or doubt the class."""
     walker = _Walk(project, places, context, draft)
     for place in places:
-        if id(place.node) not in walker.plain:
+        if id(place.node) not in walker.arguments.plain:
             walker.at(place)
 
 
@@ -54,8 +45,11 @@ class _Walk:
     places: Places
     context: OutsideContext
     draft: Draft
-    plain: set[int] = field(default_factory=set)  # ids of mentions that stay as they are
+    arguments: Arguments = field(init=False)
     declared: dict[str, list[Argument]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.arguments = Arguments(self.project, self.places, self.context, self.draft)
 
     def at(self, place: Place) -> None:
         """Edit one place, or doubt the class it names."""
@@ -85,7 +79,7 @@ class _Walk:
             return
         try:
             self._unchanged(place, node)
-            self._given(cls, place)
+            self.arguments.check(cls, place)
             more = self._more(cls)
         except (Unknown, NoLazyForm) as problem:
             self.draft.doubts.append(Doubted(cls.name, node, str(problem)))
@@ -196,72 +190,6 @@ class _Walk:
             self.declared[cls.name] = [named(name, size) for name, size in found.items()]
         return self.declared[cls.name]
 
-    # ---- what the class is given
-
-    def _given(self, cls: ClassInfo, place: Place) -> None:
-        """Check the arguments that the class is built with.
-
-        Raises:
-          Unknown: modules, or what builds them, reach the class in a form it cannot take.
-        """
-        parent = place.parent
-        if isinstance(parent, ast.MatchClass):
-            raise Unknown("a pattern names the class here")
-        if isinstance(parent, ast.Subscript) and parent.value is place.node:
-            raise Unknown("the class is given types here")
-        if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent):
-            raise Unknown(f"{parent.attr} of the class itself is used here")
-        holding = self.context.modules_in.get(cls.name, frozenset())
-        problems = (self.context.handed.why_not((cls.name, name)) for name in sorted(holding))
-        args = list(parent.args) if isinstance(parent, ast.Call) else []
-        if not isinstance(parent, ast.Call) or parent.func is not place.node:
-            self.draft.values.add(cls.name)
-            if not isinstance(parent, ast.Call) or args[:1] != [place.node]:
-                return
-            if self.project.resolve(parent.func, place.scope) != "functools.partial":
-                return
-            args = args[1:]
-        starred = any(isinstance(one, ast.Starred) for one in args)
-        unpacks = starred or any(one.arg is None for one in parent.keywords)
-        if holding and unpacks and any(problems):
-            raise Unknown(f"what is unpacked here may give {min(holding)} a module")
-        if holding and unpacks:
-            self.draft.taking.add(cls.name)
-        for name, value in arguments_by_field(cls, args, parent.keywords):
-            if name in holding:
-                self._held(value, place.scope, (cls.name, name))
-            elif name not in PLACEMENT and not self._takes(cls, name, value, place.scope):
-                self._plain(value, place.scope, name)
-                fields = (
-                    [name] if name else [one.name for one in cls.fields if one.name not in holding]
-                )
-                taking = [one for one in fields if may_take_module(cls, one)]
-                if taking and may_hold_module(self.project, value, place.scope):
-                    raise Unknown(f"the field {taking[0]} may be given a module here")
-                if reads_module(self.project, self.places, value):
-                    raise Unknown(f"the field {name} is given what refers to the module around it")
-
-    def _takes(self, cls: ClassInfo, field: str, value: ast.expr, scope: Scope) -> bool:
-        """Whether a field of any type is given a module here, which the class only calls."""
-        at = (cls.name, field)
-        if not self._is_module(value, scope) or at not in fields_with_modules(self.project):
-            return False
-        if self.context.handed.why_not(at) is not None:
-            return False
-        self.draft.taking.add(cls.name)
-        return True
-
-    def _is_module(self, value: ast.expr, scope: Scope) -> bool:
-        """Whether an expression builds a module, or is a name of one."""
-        match value:
-            case ast.Call(func=ast.Name() | ast.Attribute() as function):
-                symbol = self._symbol(function, scope)
-                return symbol is not None and (symbol in self.project.linen or is_module(symbol))
-            case ast.Name(id=name):
-                binding = scope.lookup(name)
-                return isinstance(binding, Assignment) and self._is_module(binding.value, scope)
-        return False
-
     def _unchanged(self, place: Place, node: ast.expr) -> None:
         """Check that no attribute is set of the class: explicit code would not see it on its lazy form.
 
@@ -276,132 +204,3 @@ class _Walk:
                     raise Unknown("attributes of the class itself are set here")
         if attribute_uses(self.project).changes(self.places.module, node):
             raise Unknown("attributes of the class itself are set by code that gets it here")
-
-    def _is_method(self, cls: ClassInfo, node: ast.Attribute) -> bool:
-        """Whether it is a plain method of a class, which its lazy form carries, and given as
-        ``method=``: a call of it may be with another class's instance."""
-        if node.attr in ("__name__", "__qualname__"):
-            return True
-        found = cls.find(node.attr)
-        above = self.places.parent(node)
-        is_given = isinstance(above, ast.keyword) and above.arg == "method"
-        return is_given and found is not None and _BOUND.isdisjoint(self.project.decorators(*found))
-
-    def _held(self, value: ast.expr, scope: Scope, at: tuple[str, str]) -> None:
-        """A class or layer for a field that builds submodules: an explicit class takes it as it is."""
-        if isinstance(value, ast.Constant):
-            return
-        if isinstance(value, ast.IfExp):
-            self._held(value.body, scope, at)
-            self._held(value.orelse, scope, at)
-            return
-        if (
-            isinstance(value, ast.Call)
-            and value.args
-            and self.project.resolve(value.func, scope) == "functools.partial"
-        ):
-            self._held(value.args[0], scope, at)
-            self._held_in_partial(value, scope, at[1])
-            return
-        if (local := self._local(value)) is not None:
-            self._held(local, scope, at)
-            return
-        cls = class_named(self.project, value, scope)
-        if cls is not None and cls.name in self.context.converted:
-            arguments = self.context.new_arguments.get(cls.name, ())
-            self._sized(at, frozenset(one.name for one in arguments if not one.optional))
-            self.plain.add(id(value))
-            self.draft.edits[id(value)] = lambda renderer: renderer.inner(value)
-            self.draft.lazy.add(id(value))
-            return
-        symbol = self.project.resolve(value, scope)
-        layer = rule_for(symbol) if symbol is not None else None
-        if symbol is not None and isinstance(layer, Layer):
-            made = name_rule(symbol)
-            if isinstance(made, Code) and not is_alias(self.project, value, scope):
-                self._sized(at, frozenset() if layer.is_late else frozenset(layer.sizes))
-                self.draft.edits[id(value)] = made.node
-                self.draft.imports |= made.imports
-                self.draft.lazy.add(id(value))
-                return
-        problem = self.context.handed.why_not(at)
-        if problem is not None:
-            why = f"what the field {at[1]} is given here is not known to be explicit"
-            raise Unknown(f"{why}, and {problem}")
-        self.draft.taking.add(at[0])
-
-    def _held_in_partial(self, call: ast.Call, scope: Scope, field: str) -> None:
-        """What a partial for such a field gives its class: ``partial(Value, base_cls=partial(MLP, 4))``."""
-        if any(one.arg in PLACEMENT for one in call.keywords):
-            raise Unknown(f"what the field {field} is given here has a name already")
-        cls = class_named(self.project, call.args[0], scope)
-        named = [] if cls is None else arguments_by_field(cls, call.args[1:], call.keywords)
-        values = (*call.args[1:], *(one.value for one in call.keywords))
-        for name, value in named if cls is not None else (("", one) for one in values):
-            if cls is not None and (cls.name, name) in self.context.passed:
-                self._held(value, scope, (cls.name, name))
-                continue
-            self._plain(value, scope, field)
-            if may_hold_module(self.project, value, scope, or_maker=True):
-                raise Unknown(f"a partial for the field {field} may be given a module here")
-
-    def _local(self, value: ast.expr) -> ast.expr | None:
-        """What a name stands for that a function binds once, and only gives to such fields."""
-        if not isinstance(value, ast.Name) or value not in self.places:
-            return None
-        function = self.places[value].frame
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            return None
-        nodes = walk(function)
-        bindings = [one for one in nodes for name in names_bound_at(one) if name == value.id]
-        loads = (
-            one
-            for one in nodes
-            if isinstance(one, ast.Name) and one.id == value.id and one not in bindings
-        )
-        declared = (one.names for one in nodes if isinstance(one, ast.Global | ast.Nonlocal))
-        if len(bindings) != 1 or any(value.id in names for names in declared):
-            return None
-        match self.places.parent(bindings[0]):
-            case ast.Assign(targets=[ast.Name()], value=given) if all(map(self._is_held, loads)):
-                return given
-        return None
-
-    def _is_held(self, node: ast.Name) -> bool:
-        """Whether a name is given, as it is, to a field that builds submodules of such a class."""
-        keyword = self.places.parent(node)
-        call = self.places.parent(keyword) if isinstance(keyword, ast.keyword) else keyword
-        if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
-            return False
-        scope, maker, args = self.places[call].scope, call.func, call.args
-        if args and self.project.resolve(maker, scope) == "functools.partial":
-            maker, args = args[0], args[1:]
-        cls = class_named(self.project, maker, scope)
-        if cls is None or cls.name not in self.context.converted:
-            return False
-        holding = self.context.modules_in.get(cls.name, frozenset())
-        given = arguments_by_field(cls, args, call.keywords)
-        return any(value is node and name in holding for name, value in given)
-
-    def _sized(self, at: tuple[str, str], needed: frozenset[str]) -> None:
-        """Whether the class gives what it builds from a field all sizes that this one needs.
-
-        Raises:
-          Unknown: it does not.
-        """
-        missing = needed - self.context.passed.get(at, frozenset())
-        if missing:
-            raise Unknown(f"what the field {at[1]} is given here needs {min(missing)}")
-
-    def _plain(self, value: ast.expr, scope: Scope, name: str) -> None:
-        for node in walk(value):
-            symbol = self._symbol(node, scope)
-            if symbol is not None and (symbol in self.project.linen or is_module(symbol)):
-                raise Unknown(f"the field {name} is given {symbol}, a module, here")
-
-    def _symbol(self, node: ast.AST, scope: Scope) -> str | None:
-        cls = class_named(self.project, node, scope)
-        if cls is not None:
-            return cls.name
-        named = isinstance(node, ast.Name | ast.Attribute)
-        return self.project.resolve(node, scope) if named else None  # type: ignore[arg-type]
