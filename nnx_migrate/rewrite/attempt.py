@@ -123,7 +123,6 @@ def make_attempt(
             [one.node for one in decisions.lazy_factories.values()],
         ),
         modules_in=modules_in,
-        passed=passed,
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
         kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
     )

@@ -34,6 +34,7 @@ from nnx_migrate.abstract.values import (
     spelled_out,
 )
 from nnx_migrate.sizes.choices import each
+from nnx_migrate.sizes.fields.modules import is_module
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import VARIABLES, instance_attribute
 from nnx_migrate.sizes.lists import (
@@ -237,6 +238,8 @@ def call_method(
             check_maker(interpreter, base, name, node, frame)
             if is_global(interpreter, node, frame):
                 note_unknown(interpreter, base, node, args)
+            if is_module(interpreter.project, interpreter.root.info, f"{expr.text}.{name}"):
+                return Unknown("what a method of a module of any class returns")
             return _static_method(expr, name, args, kwargs)
         case Library(symbol="<super>"):
             return _super_method(interpreter, name, args, kwargs, frame)

@@ -39,12 +39,11 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.shapes import ShapeCall, opaque
 from nnx_migrate.sizes import construction
-from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.callables import changes_size, is_of_helper
 from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.expressions.evaluation import evaluate
-from nnx_migrate.sizes.fields.given import fields_with_modules
+from nnx_migrate.sizes.fields.modules import is_module
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.interpreter import Interpreter, out_variable
 from nnx_migrate.sizes.library.dispatch import call_library
@@ -181,7 +180,7 @@ class Machine(Interpreter):
         """A callable nobody knows: a field is an activation, by far most often, and keeps its input's shape."""
         note_unknown(self, target, node, args)
         check_maker(self, target, "", node, frame)
-        if isinstance(target, Static) and self._is_module_field(target):
+        if isinstance(target, Static) and is_module(self.project, self.root.info, target.expr.text):
             # A class among the fields is called twice: ``self.block(4)(x)``.
             maker = ast.unparse(node.func)
             return Unknown("what a module of any class returns", made_by=maker, is_foreign=True)
@@ -191,21 +190,6 @@ class Machine(Interpreter):
                 return array
             return Unknown(f"{ast.unparse(node.func)} changes the size of what it is given")
         return Unknown("the called value is unknown", made_by=ast.unparse(node.func))
-
-    def _is_module_field(self, target: Static) -> bool:
-        """Whether a value is a field that holds, or may hold, a module of any class.
-
-        ``act: Any = nn.relu`` shows what it is for, ``embed: Any`` does not, and some call may
-        give either a module.
-        """
-        name = target.expr.text.removeprefix("self.")
-        found = next((one for one in self.root.info.fields if one.name == name), None)
-        if found is None:
-            return False
-        symbol = annotated_symbol(self.project, found)
-        if symbol == "flax.linen.Module" or (symbol == "typing.Any" and found.default is None):
-            return True
-        return (self.root.info.name, name) in fields_with_modules(self.project)
 
     def _is_layer_value(self, value: Value) -> bool:
         return isinstance(value, Library) and layer_of(value.symbol) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.source.linen_names import linen_names
+from nnx_migrate.source.linen_names import public_names
 from nnx_migrate.source.modules import Module
 from nnx_migrate.source.names import Assignment, Import
 
@@ -31,7 +31,7 @@ class Stars:
         homes, rest = self.homes(module)
         if name in homes:
             return homes[name]
-        return rest if rest is not None and name in linen_names() else None
+        return rest if rest is not None and name in public_names() else None
 
     def homes(self, module: Module) -> tuple[Homes, str | None]:
         """The module that every name is taken from by a star, and the one that has all other names."""

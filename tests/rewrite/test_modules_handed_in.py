@@ -197,6 +197,48 @@ def models():
     assert forms["m.Free"] == "explicit"
 
 
+PARTS = """\
+class Part(nn.Module):
+    width: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x)
+
+    def features(self, x):
+        return self(x) * 2
+
+
+class Base(nn.Module):
+    part: nn.Module
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.LayerNorm()(self.part.features(x))
+
+
+"""
+METHODS = {
+    "the class": "return [Base(Part())]",
+    "a subclass": "return [Model(Part())]\n\n\nclass Model(Base):\n    depth: int = 2",
+    "what it is handed on to": (
+        "return [Outer(Part())]\n\n\nclass Outer(nn.Module):\n    body: nn.Module\n\n    @nn.compact\n"
+        "    def __call__(self, x):\n        return Base(self.body)(x)"
+    ),
+    "an explicit class": (
+        "return [Outer()]\n\n\nclass Outer(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return Base(Part())(x)"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", METHODS.values(), ids=METHODS)
+def test_a_class_of_which_it_calls_a_method_first_is_lazy_where_it_is_handed_in(body: str) -> None:
+    head = CLASSES[: CLASSES.index("class Backbone")]
+    forms = printed_alike(f"{head}{PARTS}def models():\n    {body}\n{SHOW}")
+    assert forms["m.Part"] == ("explicit" if "return [Outer()]" in body else "lazy")
+
+
 TAKERS = {
     "a function gets it": ("return run(self.part, x)", "a lazy submodule is more than called here"),
     "a submodule gets it": (

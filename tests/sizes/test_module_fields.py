@@ -4,6 +4,7 @@ import pytest
 
 from nnx_migrate.sizes.fields.given import fields_with_modules
 from nnx_migrate.source.project import Project, parse
+from tests.sizes.inference import compact, sites, sizes_of
 
 TEXT = """
 import flax.linen as nn
@@ -54,3 +55,16 @@ def test_a_module_makes_the_field_no_activation(call: str) -> None:
 @pytest.mark.parametrize("call", WITHOUT.values(), ids=WITHOUT)
 def test_what_is_no_module_leaves_the_field_alone(call: str) -> None:
     assert found(call) == set()
+
+
+@pytest.mark.parametrize(
+    ("field", "size"),
+    [
+        ("body: nn.Module", "LayerNorm_0_in_features"),
+        ("body: nn.Module | None = None", "LayerNorm_0_in_features"),
+        ("body: Any", "in_features"),  # of ``self.config.act(x)``
+    ],
+)
+def test_the_size_after_a_method_of_a_module_is_asked_for(field: str, size: str) -> None:
+    result = sizes_of(compact("return nn.LayerNorm()(self.body.features(x))", field))
+    assert sites(result)["nn.LayerNorm()"] == {"in_features": size}

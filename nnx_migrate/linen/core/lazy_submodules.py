@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from flax import nnx
@@ -44,18 +44,18 @@ class _Run:
 
     Attributes:
       scope: for those that the explicit module owns.
-      roots: those of the trees of modules that were handed in, with the scopes beside them.
       places: Linen's paths of the lazy modules, by identity.
       bound: those owned that were called, by path.
+      roots: the scopes beside the roots of the trees of modules that were handed in, by root.
       guests: those handed in that were called, by the scope where their owner has them.
     """
 
     copy: nnx.Module
     scope: Scope
-    roots: dict[int, tuple[Any, Scope]]
     places: Mapping[int, Place]
-    bound: dict[Place, Any]
-    guests: dict[Any, Any]
+    bound: dict[Place, Any] = field(default_factory=dict)
+    roots: dict[Any, Scope] = field(default_factory=dict)
+    guests: dict[Any, Any] = field(default_factory=dict)
 
 
 class LazySubmodules:
@@ -95,9 +95,10 @@ class LazySubmodules:
         home = module._nnm_home()
         if home not in run.guests:
             root = home.root
-            _, scope = run.roots.setdefault(id(root), (root, _beside(root, root._variables)))
+            if root not in run.roots:
+                run.roots[root] = _beside(root, root._variables)
             place = home.path[len(root.path) :]
-            run.guests[home] = self._bound_at(run, module, scope, place)
+            run.guests[home] = self._bound_at(run, module, run.roots[root], place)
         return run.guests[home]
 
     def _bound_at(self, run: _Run, module: Any, scope: Scope, place: Place) -> Any:
@@ -109,8 +110,8 @@ class LazySubmodules:
 
     def _guests_in(self, module: Any) -> Iterator[Any]:
         """The modules in the fields of one, and in theirs, that others have made."""
-        for field in module._nnm_fields:
-            for _, one in modules_in(getattr(module, field)):
+        for name in module._nnm_fields:
+            for _, one in modules_in(getattr(module, name)):
                 if self._is_elsewhere(getattr(one, "_nnm_home", lambda: None)()):
                     yield one
                 elif hasattr(one, "_nnm_fields"):
@@ -156,7 +157,7 @@ class LazySubmodules:
     def _begun(self, copy: nnx.Module) -> _Run:
         scope = _beside(self._around, self._held)
         places = {id(one): path for path, one in definitions_in(copy)}
-        run = self._runs[id(copy)] = _Run(copy, scope, {}, places, {}, {})
+        run = self._runs[id(copy)] = _Run(copy, scope, places)
         return run
 
 

@@ -56,7 +56,7 @@ def order_in_linen(*attributes: str) -> Callable[[C], C]:
     """
 
     def ordered(cls: C) -> C:
-        setattr(cls, _ORDER, attributes)
+        setattr(cls, _ORDER, (*getattr(cls, _ORDER, ()), *attributes))
         return cls
 
     return ordered

@@ -60,11 +60,9 @@ def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
 def definitions_in(module: nnx.Module) -> list[tuple[Path, Any]]:
     """The lazy modules in a module that are not built, by their paths in Linen: the first that was set counts."""
     found: dict[int, tuple[Path, Any]] = {}
-    for path, one in nodes_of(module, as_made):
+    for path, one in sorted(nodes_of(module, as_made), key=lambda node: len(node[0])):
         if is_lazy(one) and not one._nnm_is_built:
-            known = found.setdefault(id(one), (path, one))
-            if len(path) < len(known[0]):
-                found[id(one)] = path, one
+            found.setdefault(id(one), (path, one))
     place = linen_place(module)
     return [(tuple(map(str, place(path))), one) for path, one in found.values()]
 

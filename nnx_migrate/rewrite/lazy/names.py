@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from pathlib import Path
 
-from nnx_migrate.source.names import table_of
+from nnx_migrate.source.linen_names import LINEN, linen_file, linen_names
 from nnx_migrate.source.roots import bindings, imports
 from nnx_migrate.source.walking import walk
 
-_LINEN = Path(__file__).parents[2] / "linen"
 _CORE_LIFT = "flax.core.lift"
 
 
@@ -29,9 +27,9 @@ def is_missing(symbol: str) -> bool:
     module: tuple[str, ...] = ()
     parts = symbol.split(".")[2:]
     for position, name in enumerate(parts):
-        if _file((*module, name)) is not None:
+        if linen_file((*module, name)) is not None:
             module = (*module, name)
-        elif name not in _names(module):
+        elif name not in linen_names(module):
             return not name.startswith("__")
         else:
             private = [one for one in parts[position + 1 :] if one.startswith("_")]
@@ -49,27 +47,12 @@ def names_core_lift(text: str) -> bool:
     return any(f"{path}.".startswith(f"{_CORE_LIFT}.") for path in paths)
 
 
-def _file(module: tuple[str, ...]) -> Path | None:
-    path = _LINEN.joinpath(*module)
-    found = (path / "__init__.py", path.with_suffix(".py"))
-    return next((one for one in found if one.is_file()), None)
-
-
-@cache
-def _names(module: tuple[str, ...]) -> frozenset[str]:
-    """Names that a module binds."""
-    file = _file(module)
-    assert file is not None
-    table, _ = table_of(ast.parse(file.read_text(encoding="utf-8")).body, "")
-    return frozenset(table)
-
-
 @cache
 def _members() -> frozenset[str]:
     """Names of methods and attributes of our classes."""
     nodes = [
         node
-        for file in sorted(_LINEN.rglob("*.py"))
+        for file in sorted(LINEN.rglob("*.py"))
         for node in walk(ast.parse(file.read_text(encoding="utf-8")))
     ]
     defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}

@@ -7,6 +7,7 @@ factory, a partial of one. A field that the class calls gets lazy modules. Data 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nnx_migrate.constructs import name_rule, rule_for
@@ -181,10 +182,12 @@ class Arguments:
         if any(one.arg in PLACEMENT for one in call.keywords):
             raise Unknown(f"what the field {field} is given here has a name already")
         cls = class_named(self.project, call.args[0], scope)
-        named = [] if cls is None else arguments_by_field(cls, call.args[1:], call.keywords)
         values = (*call.args[1:], *(one.value for one in call.keywords))
-        for name, value in named if cls is not None else (("", one) for one in values):
-            if cls is not None and (cls.name, name) in self.context.passed:
+        given: Iterable[tuple[str, ast.expr]] = (("", one) for one in values)
+        if cls is not None:
+            given = arguments_by_field(cls, call.args[1:], call.keywords)
+        for name, value in given:
+            if cls is not None and (cls.name, name) in self.context.handed.passed:
                 self._held(value, scope, (cls.name, name))
                 continue
             self._plain(value, scope, field)
@@ -235,7 +238,7 @@ class Arguments:
         Raises:
           Unknown: it does not.
         """
-        missing = needed - self.context.passed.get(at, frozenset())
+        missing = needed - self.context.handed.passed.get(at, frozenset())
         if missing:
             raise Unknown(f"what the field {at[1]} is given here needs {min(missing)}")
 

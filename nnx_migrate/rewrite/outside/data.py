@@ -28,14 +28,13 @@ class OutsideContext:
     ``lazy(Class)``.
 
     Attributes:
-      handed: which fields of converted classes take lazy modules.
+      handed: which fields of converted classes take lazy modules, and from which they build some.
       converted: qualified names of the Linen classes that become NNX classes.
       new_arguments: the size arguments that each converted class gains.
       factories: functions that build submodules for converted classes only.
       scope_functions: functions that build and call submodules of converted classes only.
       owned: ids of top-level statements that belong to converted classes (`owned_statements`).
       modules_in: fields of converted classes that hold modules, classes or what builds them.
-      passed: what each field's modules are given as sizes, by class and field (`passed`).
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
       kept: ids of class statements that the user keeps as they are.
     """
@@ -47,7 +46,6 @@ class OutsideContext:
     scope_functions: tuple[ConvertedFunction, ...] = ()
     owned: frozenset[int] = frozenset()
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    passed: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     skip: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
 

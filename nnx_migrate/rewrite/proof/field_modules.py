@@ -73,5 +73,5 @@ class FieldModules:
                 if at is None or not (is_holder or may_take_module(cls, name)):
                     continue
                 handed = self.attempt.handed if is_holder else None
-                if handed is None or handed.why_not((cls.name, name)) is not None:
+                if handed is None or handed.why_not((cls.name, name)):
                     yield cls.name, Doubt(*at, f"{name} may be given a module here")

@@ -300,10 +300,11 @@ class _Judge:
         return frozenset((*(self.project.linen.keys() - decisions.converted.keys()), *explicit))
 
     def _takers_of_lazy(self) -> frozenset[str]:
-        """Explicit classes that code gives lazy modules, or may give out of sight."""
+        """Explicit classes that call lazy modules which code gives them, or may give out of sight."""
         attempt = self.attempt
         unseen = (one for one in attempt.values if attempt.modules_in.get(one))
-        return frozenset((*attempt.taking, *unseen)) & attempt.decisions.converted.keys()
+        given = {*attempt.taking, *unseen} & attempt.decisions.converted.keys()
+        return frozenset() if attempt.handed is None else attempt.handed.takers(given)
 
     def _may_start(self, cls: ClassInfo, owners: frozenset[str] | None) -> bool:
         linen = self.project.linen

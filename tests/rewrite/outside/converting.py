@@ -50,7 +50,7 @@ def convert_modules(
     given = SIZES if sizes is None else sizes
     owned = owned_statements(project, [project.linen[name] for name in converted])
     context = OutsideContext(
-        HandedModules(project, {}, ()), frozenset(converted), given, owned=owned, skip=skip
+        HandedModules(project, {}, {}), frozenset(converted), given, owned=owned, skip=skip
     )
     results = {name: convert_outside(project, one, context) for name, one in modules.items()}
     new = {

@@ -7,8 +7,9 @@ a lazy submodule at the field's name, of which it must ask no more than calls.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from nnx_migrate.rewrite.classes.checks.lazy_uses import LazyUses, check_methods, more_than_called
 from nnx_migrate.rewrite.classes.data import Refused
@@ -26,13 +27,16 @@ class HandedModules:
 
     Attributes:
       sizes: of the classes that are explicit.
-      makers: fields from which a class builds submodules.
+      passed: the sizes that a class gives what it builds from a field, of fields from which it builds some.
+      known: why fields cannot, as far as asked.
+      onward: classes that a class hands on to what a field of it is given.
     """
 
     project: Project
     sizes: Mapping[str, ClassSizes]
-    makers: Collection[Field]
+    passed: Mapping[Field, frozenset[str]]
     known: dict[Field, str | None] = field(default_factory=dict)
+    onward: dict[Field, set[str]] = field(default_factory=dict)
 
     def why_not(self, at: Field) -> str | None:
         """Why a field cannot take a lazy module; None if it can."""
@@ -42,39 +46,44 @@ class HandedModules:
         return self.known[at]
 
     def _why_not(self, cls: ClassInfo, at: Field) -> str | None:
-        if at in self.makers:
+        if at in self.passed:
             return f"{cls.node.name} builds submodules from it"
         sizes = self.sizes[cls.name]
-        handed, explicit = Holders(cls, (), {at[1]}), Holders(cls, ())
+        handed = Holders(cls, (), {at[1]})
         modules = Holders(cls, sizes.sites.keys(), {one.name for one in cls.fields})
         classes = [*self.project.linen.values()]
-
-        def takes(call: ast.Call, value: ast.AST) -> bool:
-            return self._hands_on(sizes, call, value)
-
+        takes = partial(self._hands_on, at)
         try:
             if any(one.fact is not None for one in sizes.new_arguments):
                 raise more_than_called(cls.node, "its initial call decides which submodules it has")
             check_methods(self.project, cls)
             for method in methods_of(cls):
-                LazyUses(
-                    self.project, cls, method, handed, explicit, modules, classes, _anywhere, takes
-                ).check()
+                LazyUses(self.project, cls, method, handed, modules, classes, takes=takes).check()
         except Refused as refused:
             line = getattr(refused.refusal.node, "lineno", 0)
             return f"{refused.refusal.reason} (line {line})"
         return None
 
-    def _hands_on(self, sizes: ClassSizes, call: ast.Call, value: ast.AST) -> bool:
+    def takers(self, names: Iterable[str]) -> frozenset[str]:
+        """The classes that call what some are given: these, those that they hand it on to, and the bases of all."""
+        found, todo = set[str](), [*names]
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                fields = [(name, one.name) for one in self.project.linen[name].fields]
+                taking = [at for at in fields if self.why_not(at) is None]
+                todo += (one for at in taking for one in self.onward.get(at, ()))
+        classes = (base for name in found for base in self.project.linen[name].mro)
+        return frozenset(one.name for one in classes if one.name in self.project.linen)
+
+    def _hands_on(self, at: Field, call: ast.Call, value: ast.AST) -> bool:
         """Whether a call builds an explicit submodule by a field that takes lazy modules: ``Residual(self.body)``."""
-        site = sizes.sites.get(id(call))
+        site = self.sizes[at[0]].sites.get(id(call))
         built = "" if site is None or site.kind is not SiteKind.CLASS else site.symbol or ""
         if built not in self.sizes or any(isinstance(one, ast.Starred) for one in call.args):
             return False
         given = arguments_by_field(self.project.linen[built], call.args, call.keywords)
         fields = [name for name, one in given if one is value]
+        self.onward.setdefault(at, set()).add(built)
         return bool(fields) and all(name and self.why_not((built, name)) is None for name in fields)
-
-
-def _anywhere(steps: tuple[str, ...]) -> bool:
-    return True

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 from nnx_migrate.rewrite.class_values import class_values
 from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
@@ -92,9 +91,13 @@ def check_lazy_submodules(
     check_methods(project, cls)
     every, holding = Holders(cls, inside), Holders(cls, inside - lazy)
     built = [project.linen[one] for one in links_of(project).builds[cls.name]]
-    leads_past = partial(leads_past_lazy, project, cls, sizes, context)
+
+    def may_read(node: ast.AST, method: ast.FunctionDef, steps: tuple[str, ...]) -> bool:
+        is_lazy_itself = not holding.has(node, method)
+        return is_lazy_itself or leads_past_lazy(project, cls, sizes, context, steps)
+
     for method in methods_of(cls):
-        LazyUses(project, cls, method, every, holding, modules, built, leads_past).check()
+        LazyUses(project, cls, method, every, modules, built, may_read).check()
     return True
 
 

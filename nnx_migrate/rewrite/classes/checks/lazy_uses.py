@@ -86,10 +86,9 @@ class LazyUses:
 
     Attributes:
       lazy: those of them that are lazy or hold lazy ones.
-      holding: the explicit ones among these.
-      modules: all of them.
+      modules: all submodules.
       built: the classes that one of them may be of.
-      leads_past: whether attributes lead from ``self`` to an explicit submodule without lazy ones.
+      may_read: whether the variables of one may be read at some steps, ``self.model.variables[...][...]``.
       takes: whether what a call builds takes a lazy one, and does no more with it.
     """
 
@@ -97,10 +96,9 @@ class LazyUses:
     cls: ClassInfo
     method: ast.FunctionDef
     lazy: Holders
-    holding: Holders
     modules: Holders
     built: Sequence[ClassInfo]
-    leads_past: Callable[[tuple[str, ...]], bool]
+    may_read: Callable[[ast.AST, ast.FunctionDef, tuple[str, ...]], bool] = lambda *_: True
     takes: Callable[[ast.Call, ast.AST], bool] = lambda call, value: False
 
     def check(self) -> None:
@@ -149,9 +147,7 @@ class LazyUses:
             case ast.Attribute(attr=name) if name in CHANGES:
                 return True
             case ast.Attribute(attr="variables"):
-                return not self.holding.has(node, self.method) or self.leads_past(
-                    path_above(outer, above)
-                )
+                return self.may_read(node, self.method, path_above(outer, above))
             case ast.Attribute(attr=name):
                 call = above[id(outer)]
                 is_call = isinstance(call, ast.Call) and call.func is outer

@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable
 from nnx_migrate.rewrite.classes.reading.annotations import is_array
 from nnx_migrate.sizes.fields.given import values_given
 from nnx_migrate.source.bindings import bindings_below, changed_names
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment, FunctionNode, parameter_names
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
@@ -20,7 +20,6 @@ from nnx_migrate.source.walking import each, walk
 
 RULE = "module-api"
 _PLAIN = ast.Constant | ast.Dict | ast.DictComp | ast.List | ast.ListComp | ast.Tuple
-_MAKERS = frozenset({"dict", "list", "tuple"})
 _METHODS = frozenset({"init", "tree_map"})  # of a module, and of jax
 _MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map"})
 _DEPTH = 4  # longest chain of functions and names that stand for what another one does
@@ -110,20 +109,22 @@ class _Initialisers:
         """Whether a call of what an expression names returns a tree, or a number."""
         if isinstance(called, ast.Call):
             return depth > 0 and self._made_gives_tree(called, depth - 1)
-        fields = {f"self.{one.name}": one.name for one in self.cls.fields}
-        field = fields.get(ast.unparse(called))
-        if field is not None:
-            given = values_given(self.project, (self.cls.name, field))
-            return depth > 0 and any(self.gives_tree(one, depth - 1) for one in given)
-        if isinstance(called, ast.Attribute) and called.attr in _METHODS:
-            return True
-        if isinstance(called, ast.Attribute) and (made := self._property(called)) is not None:
-            return depth > 0 and self.gives_tree(made, depth - 1)
+        match called:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if self._field(name):
+                given = values_given(self.project, (self.cls.name, name))
+                return depth > 0 and any(self.gives_tree(one, depth - 1) for one in given)
+            case ast.Attribute(attr=name) if name in _METHODS:
+                return True
+            case ast.Attribute() if (made := self._property(called)) is not None:
+                return depth > 0 and self.gives_tree(made, depth - 1)
         symbol = self.project.resolve(called, self.cls.scope)
-        if symbol in _MAPS or (isinstance(called, ast.Name) and called.id in _MAKERS):
+        if symbol in _MAPS:
             return True
         function = self._function(called) or self.project.function(symbol)
-        return function is not None and self._returns_tree(function, depth)
+        if function is not None:
+            return self._returns_tree(function, depth)
+        is_builtin = isinstance(called, ast.Name) and hasattr(builtins, called.id)
+        return is_builtin or (symbol or "").startswith("math.")  # a number, a container
 
     def _returns_tree(self, function: FunctionNode, depth: int) -> bool:
         """Whether a function gives one, or one inside it, which it may call."""
@@ -189,18 +190,17 @@ class _Initialisers:
                     for target, value in values
                 )
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                return not self._is_array_field(name)
+                found = self._field(name)
+                return found is None or not is_array(found.annotation)
             case ast.Subscript(value=ast.Call(func=ast.Attribute(attr="init"))):
                 return True
             case ast.Call(func=called) if depth > 0:
-                return self._gives_number(called) or self.gives_tree(called, depth - 1)
+                return self.gives_tree(called, depth - 1)
         return False
 
     def _values(self, name: str, function: FunctionNode) -> list[tuple[ast.AST, ast.expr]]:
         """What a name may hold, with the target that binds it: of the function, or of what is around it."""
-        homes = (*self.cls.methods.values(), *each(self.cls.module.tree, ast.FunctionDef))
-        around = (one for one in homes if one is not function and function in walk(one))
-        for owner in (function, *around):
+        for owner in (function, *self.cls.module.parents.functions(function)):
             pairs = [*bindings_below(owner)] if isinstance(owner, ast.FunctionDef) else []
             found = [
                 (target, value)
@@ -217,10 +217,10 @@ class _Initialisers:
     ) -> bool:
         """Whether what a name gets of a value may be something else than an array; an item of one that is not
         known is one."""
-        maker, returned = None, list[ast.expr]()
-        if isinstance(value, ast.Call):
-            maker = self.project.function(self.project.resolve(value.func, self.cls.scope))
-            returned = [] if maker is None else _returned(maker)
+        called = value.func if isinstance(value, ast.Call) else None
+        symbol = self.project.resolve(called, self.cls.scope) if called is not None else None
+        maker = self.project.function(symbol)
+        returned = [] if maker is None else _returned(maker)
         match target:
             case ast.Name() if maker is None:
                 return depth > 0 and self._is_tree(value, function, depth)
@@ -236,12 +236,5 @@ class _Initialisers:
             and all(self._is_tree(one, maker, depth) for one in returned)
         )
 
-    def _is_array_field(self, name: str) -> bool:
-        found = next((one for one in self.cls.fields if one.name == name), None)
-        return found is not None and is_array(found.annotation)
-
-    def _gives_number(self, called: ast.expr) -> bool:
-        """Whether a function of Python's own: ``math.log``, ``float``."""
-        symbol = self.project.resolve(called, self.cls.scope) or ""
-        is_builtin = isinstance(called, ast.Name) and hasattr(builtins, called.id)
-        return symbol.startswith("math.") or is_builtin
+    def _field(self, name: str) -> Field | None:
+        return next((one for one in self.cls.fields if one.name == name), None)

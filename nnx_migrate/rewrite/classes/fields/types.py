@@ -139,25 +139,21 @@ def is_indexed(cls: ClassInfo, name: str) -> bool:
 def is_operand(cls: ClassInfo, name: str) -> bool:
     """Whether a method computes with parts of the field: ``x - self.stats["mean"]``, ``[m * 2 for m in self.means]``."""
     methods = (one for owner in cls.mro for one in owner.methods.values())
-    for node in (inner for one in methods if one.name != "__post_init__" for inner in walk(one)):
-        match node:
-            case ast.ListComp(generators=[ast.comprehension(target=target, iter=held), *_]):
-                pass
-            case ast.For(target=target, iter=held):
-                pass
-            case _:
-                if any(
-                    isinstance(one, _PART) and _is_field(one.value, name) for one in _operands(node)
-                ):
-                    return True
-                continue
-        names = {one.id for one in each(target, ast.Name)}
-        used = (one for inner in walk(node) for one in _operands(inner))
-        if _is_field(held, name) and any(
-            isinstance(one, ast.Name) and one.id in names for one in used
-        ):
-            return True
-    return False
+    nodes = (inner for one in methods if one.name != "__post_init__" for inner in walk(one))
+    return any(_computes_with(one, name) for one in nodes)
+
+
+def _computes_with(node: ast.AST, name: str) -> bool:
+    match node:
+        case (
+            ast.ListComp(generators=[ast.comprehension(target=target, iter=held), *_])
+            | ast.For(target=target, iter=held)
+        ) if _is_field(held, name):
+            items = {one.id for one in each(target, ast.Name)}
+            operands = (one for inner in walk(node) for one in _operands(inner))
+            return any(isinstance(one, ast.Name) and one.id in items for one in operands)
+    parts = (one.value for one in _operands(node) if isinstance(one, _PART))
+    return any(_is_field(one, name) for one in parts)
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:

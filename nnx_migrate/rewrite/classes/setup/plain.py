@@ -14,7 +14,6 @@ from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.classes.reading.annotations import may_hold_arrays
 from nnx_migrate.rewrite.classes.reading.arrays import (
     Inliner,
-    Locals,
     assigned_once,
     local_values,
     may_be_array,
@@ -35,7 +34,7 @@ from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_self
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
 
@@ -69,7 +68,8 @@ class PlainAttributes:
         for statement in statements(self.method.body):
             stored = set_by_name(statement, receiver)
             if stored is not None and containers.has(stored):
-                self._frozen(stored, self._may_hold_arrays(scope, stored, local), edits)
+                has_arrays = may_be_array(self.project, scope, stored, local)
+                self._frozen(stored, has_arrays, edits)
         gone: set[int] = set()
         for one in found:
             if one.kind is not Kind.PLAIN:
@@ -79,7 +79,7 @@ class PlainAttributes:
             if has_arrays:
                 self.kept.check(one)
             if containers.has(one.value):
-                self._frozen(one.value, self._may_hold_arrays(scope, one.value, local), edits)
+                self._frozen(one.value, has_arrays, edits)
             elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
                 if value is None or not (assigned_once(found, one) and self.kept.is_steady(one)):
@@ -100,13 +100,11 @@ class PlainAttributes:
                 if block and id(statement) not in gone and all(id(one) in gone for one in block):
                     edits[id(block[0])] = (skip(),)
 
-    def _may_hold_arrays(self, scope: Scope, value: ast.expr, local: Locals) -> bool:
-        """Whether a container has arrays, of its own or of a field: ``[mean * 2 for mean in self.means]``."""
+    def _frozen(self, value: ast.expr, has_arrays: bool, edits: Edits) -> None:
+        """Freeze a container with arrays of its own, or of a field: ``[mean * 2 for mean in self.means]``."""
         read = {one.attr for one in each(value, ast.Attribute) if is_self(one.value)}
         fields = (one.annotation for one in self.cls.fields if one.name in read)
-        return any(map(may_hold_arrays, fields)) or may_be_array(self.project, scope, value, local)
-
-    def _frozen(self, value: ast.expr, has_arrays: bool, edits: Edits) -> None:
+        has_arrays = has_arrays or any(map(may_hold_arrays, fields))
         self._wrapped(value, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
 
     def _wrapped(self, value: ast.expr, function: str, edits: Edits) -> None:
