@@ -31,6 +31,7 @@ from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.overrides import methods_run
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each
 
@@ -180,8 +181,8 @@ def refuse_unknown_builders(interpreter: Interpreter, info: ClassInfo) -> None:
     """
     run = [(cls, method) for cls, method in _run_by_setup(info)]
     own = {id(method) for _, method in run}
-    every = ((cls, one) for cls in info.mro if cls.linen for one in cls.methods.values())
-    others = [(cls, one) for cls, one in every if id(one) not in own]
+    every = methods_run(interpreter.project, info)
+    others = [(cls, one) for cls, one in every if cls.linen and id(one) not in own]
     for cls, method in run:
         _refuse(interpreter, cls, _unknown(interpreter, cls, method, names_bound_below(method)))
     for cls, method in others:

@@ -347,11 +347,6 @@ def test_what_is_more_than_called_keeps_the_class_lazy(body: str, reason: str) -
     assert reason in lazy(compact(body), "Net")
 
 
-def test_a_subclass_of_a_class_with_such_parts_is_lazy_with_it() -> None:
-    source = compact(IN_LOOPS["a layer"][0]) + "\n\nclass Wide(Net):\n    more: int = 3\n"
-    assert "its base holds submodules that are lazy" in lazy(source, "Wide")
-
-
 def test_a_width_of_a_class_in_a_field_is_that_of_its_own_round() -> None:
     """What one loop measures of each block, another one does not know: the last was taken for all."""
     source = compact(

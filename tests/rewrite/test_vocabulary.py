@@ -174,3 +174,35 @@ def test_methods_of_a_mixin_count(body: str, is_lazy: bool) -> None:
         assert "its method widest uses `next`" in lazy(source, "Other")
     else:
         assert "class Other(Widths, nnx.Module):" in migrated(source)
+
+
+BASES = """\
+import flax.linen as nn
+
+
+class Base(nn.Module):
+    def widened(self, x):
+        return x * 2
+
+
+class Model(Base):
+    @nn.compact
+    def __call__(self, x):
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "above = super()\n        return nn.Dense(3)(above.widened(x))",
+        "return nn.Dense(3)(getattr(super(), 'widened')(x))",
+        "return nn.Dense(3)(super(Model, self).widened(x)) + len(str(super))",
+    ],
+)
+def test_super_as_a_value_keeps_a_class_lazy(body: str) -> None:
+    assert "uses `super()` as a value" in lazy(BASES.format(body), "Model")
+
+
+def test_methods_called_of_super_do_not() -> None:
+    assert migrated(BASES.format("return nn.Dense(3)(super(Model, self).widened(x))"))

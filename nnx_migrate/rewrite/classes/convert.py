@@ -204,7 +204,13 @@ class _Conversion:
         self.given = given_classes(self.project, self.cls, self.sizes, self.context)
         check_lazy_forms(self.project, self.sizes, self.context, self.given.values())
         self.holds_lazy = check_lazy_submodules(
-            self.project, self.cls, self.items, self.sizes, self.context, self.given
+            self.project,
+            self.cls,
+            self.items,
+            self.sizes,
+            self.context,
+            self.given,
+            self.inherited.delegates,
         )
 
     def _check_class(self) -> None:

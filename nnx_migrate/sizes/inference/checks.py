@@ -10,7 +10,8 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.module_arguments import holds_state
-from nnx_migrate.source.project import Scope
+from nnx_migrate.source.overrides import methods_run
+from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
 
@@ -32,7 +33,7 @@ def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
     returned = {
         id(one) for made in analysis.interpreter.factories.values() for one, _ in made.calls
     }
-    for scope, call in _own_calls(analysis.root, handled):
+    for scope, call in _own_calls(analysis.interpreter.project, analysis.root, handled):
         if id(call) in returned:
             continue
         symbol = analysis.interpreter.project.resolve(call.func, scope)
@@ -47,19 +48,20 @@ def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
             yield call, f"{builder} builds submodules for it and cannot be followed"
 
 
-def _own_calls(root: Instance, helpers: Collection[int]) -> Iterator[tuple[Scope, ast.Call]]:
-    """Calls in the methods of an instance, inner functions included, with the methods' scopes.
+def _own_calls(
+    project: Project, root: Instance, helpers: Collection[int]
+) -> Iterator[tuple[Scope, ast.Call]]:
+    """Calls in the methods that an instance runs, inner functions included, with the methods' scopes.
 
     Those in helper methods belong to the analyses of these.
     """
-    for cls in root.info.mro if root.info.function is None else (root.info,):
-        for method in cls.methods.values():
-            if id(method) in helpers:
-                continue
-            names = {ast.unparse(one) for one in method.decorator_list}
-            if not names & {"staticmethod", "classmethod"}:
-                scope = cls.scope.enter(method)
-                yield from ((scope, one) for one in _calls(method))
+    for cls, method in methods_run(project, root.info):
+        if id(method) in helpers or (root.info.function is not None and cls is not root.info):
+            continue
+        names = {ast.unparse(one) for one in method.decorator_list}
+        if not names & {"staticmethod", "classmethod"}:
+            scope = cls.scope.enter(method)
+            yield from ((scope, one) for one in _calls(method))
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:

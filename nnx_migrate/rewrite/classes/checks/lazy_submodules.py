@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from nnx_migrate.rewrite.class_values import class_values
@@ -41,18 +42,18 @@ def check_lazy_submodules(
     sizes: ClassSizes,
     context: ConversionContext,
     given: Collection[int],
+    delegates: bool,
 ) -> bool:
     """Whether a class holds lazy submodules, itself or in its explicit ones.
 
     Args:
       given: ids of the names of classes that lazy submodules get as fields.
+      delegates: whether it takes over what its bases build.
 
     Raises:
       Refused: it does more with one than to call it.
     """
-    bases = [one.name for one in cls.mro[1:] if one.name in project.linen]
-    if any(map(context.holds_lazy, bases)):
-        raise more_than_called(cls.node, "its base holds submodules that are lazy")
+    inherited = _inside_bases(project, cls, context) if delegates else frozenset()
     lazy = {key for key, one in sizes.sites.items() if context.is_lazy(one)}
     inside = {key for key, one in sizes.sites.items() if context.is_lazy_inside(one)}
     for name in sorted(_held_classes(project, cls, sizes)):
@@ -61,14 +62,14 @@ def check_lazy_submodules(
                 cls.node, f"it has {name}, which holds lazy submodules, as a value"
             )
     partials = [*_lazy_partials(project, cls, sizes, context, given)]
-    if not inside:
+    if not inside and not inherited:
         return False
-    if _is_told(cls, sizes, inside):
+    if _is_told(cls, sizes, inside | inherited):
         reason = (
             "what the initial call is given decides which submodules there are, and some are lazy"
         )
         raise more_than_called(cls.node, reason)
-    for key in inside:
+    for key in inside - inherited:
         site = sizes.sites[key]
         known = site.kind is SiteKind.CLASS or key in lazy
         if key not in items or not known or site.out_variable is not None:
@@ -83,13 +84,13 @@ def check_lazy_submodules(
     sites = (key for key in submodule_keys(items) if not items[key].is_in_scope)  # gives an array
     modules = Holders(cls, frozenset(sites))
     arguments = LazyArguments(project, cls, items, modules, given)
-    for key in sorted(lazy, key=lambda key: items[key].call.lineno):
+    for key in sorted(lazy - inherited, key=lambda key: items[key].call.lineno):
         is_explicit = context.is_lazy_form(sizes.sites[key])
         replace(arguments, takes_classes=is_explicit).check(items[key].call)
     for call in partials:
         arguments.check_partial(call)
     check_methods(project, cls)
-    every, holding = Holders(cls, inside), Holders(cls, inside - lazy)
+    every, holding = Holders(cls, inside | inherited), Holders(cls, inside - lazy)
     built = [project.linen[one] for one in links_of(project).builds[cls.name]]
 
     def may_read(node: ast.AST, method: ast.FunctionDef, steps: tuple[str, ...]) -> bool:
@@ -101,10 +102,18 @@ def check_lazy_submodules(
     return True
 
 
-def _is_told(cls: ClassInfo, sizes: ClassSizes, inside: Collection[int]) -> bool:
+def _inside_bases(project: Project, cls: ClassInfo, context: ConversionContext) -> frozenset[int]:
+    """The calls of the bases' methods that build submodules that are lazy, or hold such."""
+    bases = [one.name for one in cls.mro[1:] if one.name in project.linen]
+    sizes = [context.sizes_of(one) for one in bases if context.holds_lazy(one)]
+    sites = [item for one in sizes if one is not None for item in one.sites.items()]
+    return frozenset(key for key, one in sites if context.is_lazy_inside(one))
+
+
+def _is_told(cls: ClassInfo, sizes: ClassSizes, inside: AbstractSet[int]) -> bool:
     """Whether facts of the initial call decide about lazy modules, whose variables do not show them."""
     facts = {one.name for one in sizes.new_arguments if one.fact is not None}
-    reached = (sizes.sites[key].reached or "" for key in inside)
+    reached = (sizes.sites[key].reached or "" for key in inside & sizes.sites.keys())
     if any(facts & names_in_text(text) for text in reached if text):
         return True
     tests = [

@@ -44,11 +44,22 @@ def check_vocabulary(project: Project, cls: ClassInfo) -> None:
             text = _STATEMENTS.get(type(node)) or _change(project, scope, node)
             if text is not None:
                 raise Refused(node, f"its method {method.name} uses `{text}`", _RECIPE, RULE)
+        for node in _bases_as_values(method):
+            reason = f"its method {method.name} uses `super()` as a value"
+            raise Refused(node, reason, "write super().method(x), or the base's name", RULE)
         for call in each(method, ast.Call):
             function = project.function(project.resolve(call.func, scope))
             for text in _kept(function):
                 reason = f"it calls {ast.unparse(call.func)}, which uses `{text}`"
                 raise Refused(call, reason, _RECIPE, RULE)
+
+
+def _bases_as_values(method: ast.FunctionDef) -> Iterator[ast.Name]:
+    """``above = super()``: what is called of it is not followed; ``super().encode(x)`` is."""
+    plain = {
+        id(one.value.func) for one in each(method, ast.Attribute) if isinstance(one.value, ast.Call)
+    }
+    return (one for one in each(method, ast.Name) if one.id == "super" and id(one) not in plain)
 
 
 def _methods(cls: ClassInfo) -> Iterator[tuple[Scope, ast.FunctionDef]]:
