@@ -75,7 +75,7 @@ def main():
 
 @pytest.mark.parametrize(
     ("body", "has_none", "form"),
-    [(LOOP, True, "explicit"), (TOGETHER, True, "lazy"), (LISTED, False, "lazy")],
+    [(LOOP, True, "explicit"), (TOGETHER, True, "explicit"), (LISTED, False, "lazy")],
     ids=["loop", "together", "listed"],
 )
 def test_a_base_in_another_file_is_read_as_one_in_this_file(
