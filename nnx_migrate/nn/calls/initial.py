@@ -85,7 +85,7 @@ class _Seen:
 
 
 def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
-    """The call, traced; nothing is known of one that asks for values (``if x.sum() > 0``).
+    """The call, traced; nothing is known of one that asks for values (``if x.sum() > 0``, ``x[: n.max()]``).
 
     Args:
       held: where the module has variables before it.
@@ -109,7 +109,7 @@ def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
 
     try:
         traced = jax.make_jaxpr(call)(values, [jnp.zeros(())] * len(places)).jaxpr
-    except jax.errors.JAXTypeError:
+    except Exception:  # noqa: BLE001 - whatever a trace raises, the call runs next, and raises what it has to
         return _Seen()
     place = linen_place(model)
     paths = [

@@ -20,6 +20,7 @@ from nnx_migrate.model import (
     Tally,
 )
 from nnx_migrate.rewrite.lazy.leftovers import left
+from nnx_migrate.rewrite.lazy.metaclasses import disagreements
 from nnx_migrate.rewrite.lazy.names import is_missing, names_core_lift
 from nnx_migrate.rewrite.lazy.run import LazyTexts
 from nnx_migrate.rewrite.loading import relative
@@ -63,7 +64,11 @@ def report(
         _without_successor, lifts_scopes=any(names_core_lift(s.text) for s in sources)
     )
     broken = tuple(_broken(calls, stale))
-    findings = *_findings(request, references, made, texts, without), *map(_left, broken)
+    findings = (
+        *_findings(request, references, made, texts, without),
+        *map(_left, broken),
+        *_metaclasses(sources, before, made),
+    )
     result = RewriteResult(
         files=_files(paths, made, texts),
         classes=_classes(before, after, made),
@@ -112,6 +117,15 @@ def _broken(calls: Settled, stale: Iterable[ledger.Place]) -> Iterable[ledger.Pl
 def _left(place: ledger.Place) -> Finding:
     message = f"{place.symbol} is used as before here, but the class is explicit; {_WAY}"
     return Finding("call_site", place.path, place.line, place.column, Outcome.REFUSED, message)
+
+
+def _metaclasses(
+    sources: Iterable[ledger.Source], before: ledger.Count, made: LazyTexts
+) -> Iterable[Finding]:
+    rewritten = {(one.path, one.line) for one in before.classes} - made.kept.keys()
+    for one in disagreements(((one.path, one.text) for one in sources), rewritten):
+        at = (one.node.lineno, one.node.col_offset + 1)
+        yield Finding("inheritance", one.path, *at, Outcome.REFUSED, one.message)
 
 
 def _without_successor(symbol: str, *, lifts_scopes: bool) -> str | None:

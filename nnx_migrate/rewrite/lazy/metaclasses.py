@@ -1,0 +1,77 @@
+"""Metaclasses of Linen modules: NNX's modules have one of their own, and Python asks that these agree.
+
+::
+
+    class Named(type): ...
+    class Net(nn.Module, metaclass=Named): ...  # type(nn.Module) is ``type`` in Linen
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+_AGREEING = frozenset({"ABCMeta", "type"})  # type(nnx_migrate.linen.Module) inherits from them
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A class statement that Python refuses in the output."""
+
+    path: str
+    node: ast.ClassDef
+    message: str
+
+
+def disagreements(
+    texts: Iterable[tuple[str, str]], linen: Collection[tuple[str, int]]
+) -> Iterator[Disagreement]:
+    """Class statements of Linen modules with another metaclass, their own or one of a base.
+
+    Args:
+      texts: paths and texts of the files of a project.
+      linen: paths and lines of class statements that inherit from a Linen module.
+    """
+    classes = [
+        (path, node)
+        for path, text in texts
+        if "metaclass" in text
+        for node in ast.walk(_parsed(text))
+        if isinstance(node, ast.ClassDef)
+    ]
+    # ``class Named(type(nn.Module))`` agrees with either.
+    agreeing = {node.name for _, node in classes if any(map(_is_type_of, node.bases))}
+    own = {node.name: name for _, node in classes if (name := _metaclass(node))}
+    for path, node in classes:
+        names = [own.get(one) for one in (node.name, *map(_last, node.bases))]
+        other = next((one for one in names if one and one not in _AGREEING | agreeing), None)
+        if other is not None and (path, node.lineno) in linen:
+            message = (
+                f"{node.name} has the metaclass {other}, and NNX's modules have one of their own;"
+                f" let {other} inherit from type(nn.Module), which is the same in Linen"
+            )
+            yield Disagreement(path, node, message)
+
+
+def _parsed(text: str) -> ast.AST:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return ast.Module([], [])  # the report has it among the files that failed
+
+
+def _metaclass(node: ast.ClassDef) -> str:
+    """The last name of its metaclass; "" where the statement has none."""
+    return next((_last(one.value) for one in node.keywords if one.arg == "metaclass"), "")
+
+
+def _is_type_of(base: ast.expr) -> bool:
+    return isinstance(base, ast.Call) and _last(base.func) == "type"
+
+
+def _last(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
