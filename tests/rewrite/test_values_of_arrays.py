@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrite.running import net_alike
+from tests.rewrite.running import NET_MAIN, net_alike, printed_alike
 
 NET = """\
 import flax.linen as nn
@@ -38,3 +38,119 @@ class Net(nn.Module):
 )
 def test_values_are_there_where_linen_has_them(value: str) -> None:
     assert net_alike(NET.format(value), "jnp.ones((2, 3))") == {"m.Net": "explicit"}
+
+
+HEAD = """\
+import functools
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+TABLES = {}
+
+
+@functools.lru_cache(maxsize=None)
+def causal(n):
+    return jnp.tril(jnp.ones((n, n)))
+
+
+def table(n):
+    if n not in TABLES:
+        TABLES[n] = jnp.arange(1.0, n + 1)[:, None]
+    return TABLES[n]
+
+
+"""
+COMPUTED = {
+    "rates of an array": """\
+class Net(nn.Module):
+    rate: float = 0.2
+
+    @nn.compact
+    def __call__(self, x):
+        for one in [one.item() for one in jnp.linspace(0, self.rate, 3)]:
+            x = nn.Dropout(one, deterministic=True)(nn.Dense(3)(x)) * (1 - one)
+        return x
+""",
+    "a width": """\
+class Net(nn.Module):
+    n: int = 9
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(int(jnp.sqrt(self.n)))(x)
+""",
+    "a number of layers": """\
+class Net(nn.Module):
+    n: int = 8
+
+    def setup(self):
+        assert jnp.log2(self.n) == 3
+        self.layers = [nn.Dense(2**i) for i in range(int(jnp.log2(self.n)))]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+""",
+    "a shape": """\
+class Net(nn.Module):
+    dims: tuple = (2, 3)
+
+    @nn.compact
+    def __call__(self, x):
+        size = jnp.prod(jnp.array(self.dims)).item()
+        return x * self.param("w", nn.initializers.normal(), (size,)).sum()
+""",
+    "a function that keeps what it gives": """\
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return causal(x.shape[0]) @ nn.Dense(3)(x)
+""",
+    "a table that a dict keeps": """\
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return table(x.shape[0]) * nn.Dense(3)(x)
+""",
+}
+
+
+@pytest.mark.parametrize("text", COMPUTED.values(), ids=COMPUTED)
+def test_what_is_computed_from_numbers_has_values(text: str) -> None:
+    again = "\n    print(Net().init(jax.random.key(1), *inputs), Net().apply(variables, *inputs))\n"
+    forms = printed_alike(f"{HEAD}{text}{NET_MAIN.format(inputs='(jnp.ones((2, 3)),)')}{again}")
+    assert forms == {"m.Net": "explicit"}
+
+
+CHANGED = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, batch):
+        {}
+
+
+def main():
+    batch = {{"x": jnp.ones((2, 3)), "mask": jnp.ones((2, 1)), "seen": [jnp.ones((2, 1))]}}
+    variables = Net().init(jax.random.key(0), batch)
+    print(variables, sorted(batch), len(batch["seen"]))
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mask = batch.pop('mask')\n        return nn.Dense(3)(batch['x']) * mask",
+        "batch['seen'].append(nn.Dense(4)(batch['x']))\n        return sum(one.sum() for one in batch['seen'])",
+        "batch['x'] = nn.Dense(4)(batch['x'])\n        return batch['x']",
+    ],
+)
+def test_inputs_are_changed_once(body: str) -> None:
+    assert printed_alike(CHANGED.format(body))

@@ -21,6 +21,7 @@ from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.core.sizes.trials import class_of
 from nnx_migrate.linen.spmd import LogicallyPartitioned
+from nnx_migrate.nn.calls.initial import called_on
 from nnx_migrate.nn.seeding.draw_owners import Drawn
 from nnx_migrate.nn.variables.sharing import is_lazy
 
@@ -70,7 +71,7 @@ class ExplicitCalls:
             is_part = self._holds_own(held)
             absent = inside.absent(nnm.abstract(make), held) if is_part else None
             model, drawn = self._built(make, absent, **self._spare(make))
-            reached = nnm.variables_with(model, _bound(method, args, kwargs), lazy.places)
+            reached = nnm.variables_with(model, called_on(method, args, kwargs), lazy.places)
             self._count(drawn, reached)
             made = inside.merged(reached, held)
             # before the call
@@ -293,10 +294,6 @@ def _told_of_widths(make: Any, part: inside.Path) -> Iterator[None]:
             " or keep the class lazy (`rewrite --form lazy`)."
         )
         raise
-
-
-def _bound(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
-    return lambda model: getattr(model, method)(*args, **kwargs)
 
 
 def _linens_boxes(value: Any) -> Any:

@@ -48,14 +48,9 @@ def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
     def make(key: jax.Array) -> M:
         return build(*args, **options, rngs=nnx.Rngs(key))
 
-    def computed(key: jax.Array) -> M:
-        with jax.ensure_compile_time_eval():  # all but what hangs on the key
-            return make(key)
-
-    for run in (make, computed):
-        model, has_tracer = _without_values(run)
-        if not has_tracer:
-            return model
+    model, has_tracer = _without_values(make)
+    if not has_tracer:
+        return model
     # What it keeps is computed from values of the call around it, which only the trace of that has.
     graphdef, variables, *others = nnx.split(make(jax.random.key(0)), nnx.Variable, ...)
     return nnx.merge(graphdef, jax.eval_shape(lambda: variables), *others)
@@ -72,7 +67,8 @@ def _without_values(make: Callable[[jax.Array], M]) -> tuple[M, bool]:
         return variables
 
     # Of a key, too, only the kind: a trace around this call has no operation of it then.
-    variables = jax.eval_shape(traced, jax.eval_shape(jax.random.key, 0))
+    with jax.ensure_compile_time_eval():  # all but what hangs on the key
+        variables = jax.eval_shape(traced, jax.eval_shape(jax.random.key, 0))
     graphdef, others, has_tracer = parts
     return nnx.merge(graphdef, variables, *others), has_tracer
 

@@ -16,6 +16,7 @@ import numpy as np
 from flax import nnx
 from jax.extend.core import Var
 
+from nnx_migrate.nn.calls.objects import copied
 from nnx_migrate.nn.variables.linen_variables import flat_state, nested
 from nnx_migrate.nn.variables.ordering import in_order
 from nnx_migrate.nn.variables.sharing import as_made, definitions_in, linen_place, nodes_of
@@ -39,8 +40,13 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
     among the result; those that Linen's ``init`` updates (all made by ``nnm.variable``) are updated;
     values it sows are there, intermediates aside.
     """
-    run = (lambda copy: copy(*args, **kwargs)) if args or kwargs else None
+    run = called_on("__call__", args, kwargs) if args or kwargs else None
     return variables_with(model, run)
+
+
+def called_on(method: str, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    """A trial call of a method of a module, which changes no container of its inputs."""
+    return lambda model: getattr(model, method)(*copied(args), **copied(kwargs))
 
 
 def variables_with(
@@ -108,7 +114,8 @@ def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
         noted["lifted"] = _paths(copy, running.lifted)
 
     try:
-        traced = jax.make_jaxpr(call)(values, [jnp.zeros(())] * len(places)).jaxpr
+        with jax.ensure_compile_time_eval():  # all but what hangs on the variables has values
+            traced = jax.make_jaxpr(call)(values, [jnp.zeros(())] * len(places)).jaxpr
     except Exception:  # noqa: BLE001 - whatever a trace raises, the call runs next, and raises what it has to
         return _Seen()
     place = linen_place(model)

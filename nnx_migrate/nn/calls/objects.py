@@ -1,4 +1,4 @@
-"""What objects that NNX does not look into hold: ``self.rotary = Rotary(dim)`` with a table in it."""
+"""Python objects of a call: those that a module holds (``self.rotary = Rotary(dim)``), and its inputs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ import jax
 from flax import nnx
 
 _CLOSED = (str, bytes, int, float, complex, type, types.ModuleType, type(None))
+
+
+def copied(inputs: Any) -> Any:
+    """The inputs of a trial call, in dicts and lists of its own: ``batch.pop("mask")`` changes no one else's."""
+    if type(inputs) is dict:
+        return {name: copied(one) for name, one in inputs.items()}
+    if type(inputs) in (list, tuple):
+        return type(inputs)(map(copied, inputs))
+    return inputs
 
 
 def tracer_holders(model: nnx.Module) -> Iterator[tuple[Any, ...]]:

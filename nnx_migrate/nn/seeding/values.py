@@ -204,13 +204,14 @@ def _asked(construct: Construct, roots: Mapping[str, jax.Array]) -> list[Asked]:
     """For every draw, its stream and the stacks around it."""
     found: list[Asked] = []
 
-    def run() -> Any:
+    def run(roots: Mapping[str, jax.Array]) -> Any:
         draws = _Draws((), roots, only_structure=True)
         module = construct(draws)
         found[:] = draws.asked[: draws.count]
         return nnx.to_pure_dict(nnx.state(module, nnx.Param))
 
-    jax.eval_shape(run)
+    with jax.ensure_compile_time_eval():  # all but what is drawn
+        jax.eval_shape(run, roots)
     return found
 
 
@@ -226,15 +227,16 @@ def _made(
     variables: list[_Variable] = []
     counted: dict[int, tuple[Any, ...]] = {}
 
-    def run(*keys: jax.Array) -> list[Any]:
+    def run(keys: Sequence[jax.Array], roots: Mapping[str, jax.Array]) -> list[Any]:
         draws = _Draws(keys, roots, only_structure=True)
         module = construct(draws)
         variables[:] = _variables(module)
         counted.update(_paths(module, draws.owners))
         return [jax.tree.leaves(one.get_value()) for *_, one in variables]
 
-    jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*_spare(asked, roots))
-    fed = iter(_dependencies(jaxpr.jaxpr))
+    with jax.ensure_compile_time_eval():
+        jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(_spare(asked, roots), roots)
+    fed = iter(_dependencies(jaxpr.jaxpr, len(asked)))
     made = []
     for (path, name, stacks, one), leaves in zip(variables, shapes, strict=True):
         draws = frozenset().union(*(next(fed) for _ in leaves))
@@ -316,10 +318,10 @@ def _paths(module: nnx.Module, owners: Mapping[int, nnx.Module]) -> Mapping[int,
     return {draw: known[id(one)] for draw, one in owners.items() if id(one) in known}
 
 
-def _dependencies(jaxpr: Any) -> list[frozenset[int]]:
-    """For each output of a jaxpr, the indices of the inputs it depends on."""
+def _dependencies(jaxpr: Any, number: int) -> list[frozenset[int]]:
+    """For each output of a jaxpr, the indices of the inputs it depends on, of the first ``number``."""
     known: dict[int, frozenset[int]] = {
-        id(one): frozenset({index}) for index, one in enumerate(jaxpr.invars)
+        id(one): frozenset({index}) for index, one in enumerate(jaxpr.invars[:number])
     }
     empty: frozenset[int] = frozenset()
     for equation in jaxpr.eqns:

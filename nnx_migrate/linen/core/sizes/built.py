@@ -34,7 +34,12 @@ def shapes_of(tree: Any) -> dict[Path, tuple[int, ...]]:
 
 def built_shapes(make: Callable[..., Any], sizes: dict[str, Any]) -> dict[Path, tuple[int, ...]]:
     """The shapes of the variables of a module, by collection and Linen's path."""
-    return shapes_of(jax.eval_shape(lambda: nnm.variables_of(make(**sizes, rngs=nnx.Rngs(0)))))
+
+    def variables(key: jax.Array) -> Any:
+        return nnm.variables_of(make(**sizes, rngs=nnx.Rngs(key)))
+
+    with jax.ensure_compile_time_eval():  # all but what hangs on the key
+        return shapes_of(jax.eval_shape(variables, jax.eval_shape(jax.random.key, 0)))
 
 
 def modules_of(model: nnx.Module) -> dict[tuple[Any, ...], nnx.Module]:

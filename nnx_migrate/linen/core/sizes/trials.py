@@ -18,6 +18,7 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.arrays import is_array
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.names import NamedSize
+from nnx_migrate.nn.calls.objects import copied
 from nnx_migrate.nn.variables.sharing import modules_in
 from nnx_migrate.nn.variables.state import Running, running
 
@@ -138,15 +139,15 @@ class Trials:
 
     def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
         """The inputs of the submodules' first calls, as shapes, and how the call ended."""
-        leaves, tree = jax.tree.flatten((self.args, self.kwargs))
-        places = [i for i, one in enumerate(leaves) if is_array(one)]
 
-        def call(arrays: list[Any]) -> None:
-            full = list(leaves)
-            for place, array in zip(places, arrays, strict=True):
-                full[place] = array
-            args, kwargs = jax.tree.unflatten(tree, full)
-            model = self.make(**self.known, **values, rngs=nnx.Rngs(0))
+        leaves, tree = jax.tree.flatten((self.args, self.kwargs))
+        places = [i for i, one in enumerate(leaves) if isinstance(one, jax.ShapeDtypeStruct)]
+
+        def call(key: jax.Array, arrays: list[Any]) -> None:
+            given = dict(zip(places, arrays, strict=True))
+            full = [given.get(i, one) for i, one in enumerate(leaves)]
+            args, kwargs = copied(jax.tree.unflatten(tree, full))
+            model = self.make(**self.known, **values, rngs=nnx.Rngs(key))
             # What the module itself is called with is known, where that is the call.
             _listen(model, self.sizes.values(), with_root=self.method != "__call__")
             if not isinstance(self.method, str):
@@ -160,7 +161,9 @@ class Trials:
         seen: dict[Path, Any] = {}
         token = _SEEN.set(seen)
         try:
-            jax.eval_shape(call, [leaves[i] for i in places])
+            with jax.ensure_compile_time_eval():  # all but what hangs on the key
+                key = jax.eval_shape(jax.random.key, 0)
+                jax.eval_shape(call, key, [leaves[i] for i in places])
         except Exception as error:  # noqa: BLE001 - raised by `run` unless another guess mends it
             return seen, error
         finally:
