@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterable
+from dataclasses import dataclass
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
@@ -129,18 +130,40 @@ def array_of(shape: tuple[Dim, ...] | None) -> Array:
     return Array() if shape is None else Array(shape, len(shape))
 
 
-def reshape(array: Array, shape: tuple[Dim, ...], facts: dict[str, Expr]) -> Array:
-    """``array.reshape(shape)``; one size may be -1.
+@dataclass(frozen=True)
+class NewShape:
+    """What an array is reshaped to.
+
+    Attributes:
+      sizes: one may be -1.
+      axes: of unknown sizes, the axes of arrays that they are the lengths of: ``x.shape[1]``, not half of it.
+    """
+
+    sizes: tuple[Dim, ...]
+    axes: tuple[int | None, ...] = ()
+
+    def kept(self, old: tuple[Dim, ...]) -> int:
+        """How many leading axes stay as they are; an unknown length does where it is read of that axis."""
+        for index, (one, two) in enumerate(zip(old, self.sizes, strict=False)):
+            axis = self.axes[index] if index < len(self.axes) else None
+            is_read = axis is not None and axis % len(old) == index
+            if one != two or (one is None and not is_read):
+                return index
+        return min(len(old), len(self.sizes))
+
+
+def reshape(array: Array, shape: NewShape, facts: dict[str, Expr]) -> Array:
+    """``array.reshape(shape)``.
 
     A reshape that keeps its leading axes proves that the products of the rest are equal:
     that is noted in ``facts`` (product's key -> simpler product).
     """
-    minus = [i for i, size in enumerate(shape) if _is_minus_one(size)]
-    new = list(shape)
+    minus = [i for i, size in enumerate(shape.sizes) if _is_minus_one(size)]
+    new = list(shape.sizes)
     if len(minus) == 1:
         new[minus[0]] = _remaining(array, shape, minus[0], facts)
     elif array.rank is not None and not minus:
-        _note(array.known(array.rank), tuple(shape), facts)
+        _note(array.known(array.rank), shape, facts)
     return Array(tuple(new), len(new))
 
 
@@ -148,25 +171,24 @@ def _is_minus_one(size: Dim) -> bool:
     return size is not None and size.is_constant and size.constant == -1
 
 
-def _remaining(array: Array, shape: tuple[Dim, ...], hole: int, facts: dict[str, Expr]) -> Dim:
+def _remaining(array: Array, shape: NewShape, hole: int, facts: dict[str, Expr]) -> Dim:
     if array.rank is None:
         return None
     old = list(array.known(array.rank))
-    for size in [one for index, one in enumerate(shape) if index != hole]:
+    for size in [one for index, one in enumerate(shape.sizes) if index != hole]:
         match = next((i for i, one in enumerate(old) if one is not None and one == size), None)
         if match is not None and size is not None:
             old.pop(match)
         elif not is_one(size):
-            return _divide(array, shape, hole, facts)
+            return _divide(array.known(array.rank), shape, hole, facts)
     return simplify(old, facts)
 
 
-def _divide(array: Array, shape: tuple[Dim, ...], hole: int, facts: dict[str, Expr]) -> Dim:
+def _divide(old: tuple[Dim, ...], shape: NewShape, hole: int, facts: dict[str, Expr]) -> Dim:
     """Last resort: the leading axes agree, the rest divides."""
-    old, new = list(array.known(array.rank or 0)), [*shape[:hole], *shape[hole + 1 :]]
-    while old and new and _same(old[0], new[0]):  # unknown leading axes are taken to be kept
-        old, new = old[1:], new[1:]
-    top, bottom = simplify(old, facts), simplify(new, facts)
+    kept = min(shape.kept(old), hole)
+    new = [*shape.sizes[kept:hole], *shape.sizes[hole + 1 :]]
+    top, bottom = simplify([*old[kept:]], facts), simplify(new, facts)
     return ex.binary(top, ast.FloorDiv(), bottom) if top and bottom else None
 
 
@@ -178,17 +200,12 @@ def simplify(sizes: list[Dim], facts: dict[str, Expr]) -> Dim:
     return facts.get(product.key, product)
 
 
-def _note(old: tuple[Dim, ...], new: tuple[Dim, ...], facts: dict[str, Expr]) -> None:
-    first, second = list(old), list(new)
-    while first and second and _same(first[0], second[0]):
-        first, second = first[1:], second[1:]
+def _note(old: tuple[Dim, ...], shape: NewShape, facts: dict[str, Expr]) -> None:
+    kept = shape.kept(old)
+    first, second = [*old[kept:]], [*shape.sizes[kept:]]
     before, after = simplify(first, facts), simplify(second, facts)
     if before and after and before.key != after.key and len(first) == 1 and len(second) > 1:
         facts[after.key] = before
-
-
-def _same(one: Dim, two: Dim) -> bool:
-    return one == two
 
 
 def einsum(equation: str, operands: list[Array], ones: Container[str] = ()) -> Array:

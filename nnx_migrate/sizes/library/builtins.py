@@ -36,7 +36,7 @@ def _range(call: LibraryCall) -> Value:
     written = tuple(one.expr for one in call.args if isinstance(one, Static))
     arguments = written if len(written) == given else None
     others = (one for one in call.args if not isinstance(one, Static))
-    is_open = not all(isinstance(one, Unknown) and one.is_size for one in others)
+    is_open = not all(isinstance(one, Unknown) and one.axis is not None for one in others)
     return Range(last, end, given < 3, from_zero, arguments, is_open)
 
 

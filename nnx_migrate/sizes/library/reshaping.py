@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Unknown, Value
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
 from nnx_migrate.sizes.asked_shapes import shaped
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.signatures import reading
@@ -17,7 +17,9 @@ def _reshape(call: LibraryCall) -> Value:
         return Unknown("reshape of an unknown value")
     sizes = shapes.shape_of(shape)
     if sizes is not None:
-        return shapes.reshape(array, sizes, call.interpreter.facts)
+        parts = shape.items if isinstance(shape, Sequence) else ()
+        axes = tuple(one.axis if isinstance(one, Unknown) else None for one in parts)
+        return shapes.reshape(array, shapes.NewShape(sizes, axes), call.interpreter.facts)
     if isinstance(shape, ShapeOf):
         return shape.shape_of
     if isinstance(shape, OpenShape):
@@ -31,7 +33,8 @@ def _reshape_open(
     """``x.reshape(y.shape[:-n] + sizes)``: when x and y agree there, only the end changes."""
     old = list(array.known(-cut)) if cut < 0 and array.axis(-1) is not None else []
     lead = [source.axis(cut - 1)] if cut < 0 else [source.axis(-1)]
-    part = shapes.reshape(Array(tuple(old), len(old)), added, call.interpreter.facts)
+    new = shapes.NewShape(added)
+    part = shapes.reshape(Array(tuple(old), len(old)), new, call.interpreter.facts)
     if not old or source != array:
         kept = [None if size is not None and size.text == "-1" else size for size in added]
         return Array((*lead, *kept), least=len(kept))

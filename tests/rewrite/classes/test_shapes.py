@@ -95,6 +95,16 @@ AFTER_A_CLASS = (
     "        return y, jnp.swapaxes(y, *axes)\n\n\n"
 ) + module("_, y = Both()(x, axes=(1, 2))\n" + DEPTH)
 
+TILED = "x = jnp.tile(x, (1, 2, 1))\nreturn x + self.param('b', nn.initializers.ones, x.shape[1:])"
+NAMED_IN_CONSTRUCTORS = [
+    module(f"{lines}\n{TILED}")
+    for lines in (
+        "skip = x\nx = nn.Dense(skip.shape[-1] + 1)(x)",
+        "skip = x\nx = x @ self.param('w', nn.initializers.normal(), (skip.shape[-1], 4))",
+        "skip, n = x, 4\nx = nn.Dense(n, kernel_init=nn.initializers.normal(1 / skip.shape[-1]))(x)",
+    )
+]
+
 FLAGGED = """\
 class Part(nn.Module):
     @nn.compact
@@ -135,6 +145,7 @@ def rewritten(source: str) -> str:
         AFTER_AN_UNPACKED_LAYER,
         AFTER_A_CLASS,
         WITH_FLAGS,
+        *NAMED_IN_CONSTRUCTORS,
     ],
 )
 def test_parameters_and_outputs_are_linens(source: str) -> None:

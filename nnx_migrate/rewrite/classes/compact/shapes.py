@@ -140,7 +140,11 @@ class Shapes:
                 "read the size from a field, or build from fields only",
                 RULE,
             )
-        self.abstract[id(value)] = value, free_names(value) & tainted
+        self.abstract[id(value)] = value, self._free_names(value) & tainted
+
+    def _free_names(self, value: ast.AST) -> frozenset[str]:
+        """Names that an expression reads beside the constructors in it, which ``__init__`` has called."""
+        return free_names(value, dict.fromkeys(self.items, frozenset()))
 
     def check(self, node: ast.AST, tainted: frozenset[str], replaced: Replaced) -> None:
         """Note what the shapes that ``node`` reads are shapes of.
@@ -152,7 +156,7 @@ class Shapes:
             value = self.nodes.get(id(one))
             if value is None or id(one) in replaced:
                 continue
-            names = free_names(value) & tainted
+            names = self._free_names(value) & tainted
             if not names:
                 continue
             if not self._is_pure(value, tainted):
