@@ -95,7 +95,7 @@ AFTER_A_CLASS = (
     "        return y, jnp.swapaxes(y, *axes)\n\n\n"
 ) + module("_, y = Both()(x, axes=(1, 2))\n" + DEPTH)
 
-TILED = "x = jnp.tile(x, (1, 2, 1))\nreturn x + self.param('b', nn.initializers.ones, x.shape[1:])"
+TILED = "x = jnp.tile(x, (1, 2, 1))\nreturn x + self.param('b', nn.initializers.ones, x.shape[1:])[None]"
 NAMED_IN_CONSTRUCTORS = [
     module(f"{lines}\n{TILED}")
     for lines in (
