@@ -10,6 +10,17 @@ from tests.rewrite.outside.converting import convert, convert_modules
 NAMED = "def register(name):\n    def add(cls):\n{}\n    return add\n"
 ONE = "def register(cls):\n{}\n"
 
+BOTH = """\
+def register(cls=None, *, name=None):
+    def add(net):
+        KNOWN[name or net.__name__] = net
+        return net
+
+{}
+"""
+EITHER = BOTH.format("    return add(cls) if cls is not None else add")
+FIRST = BOTH.format("    if cls is None:\n        return add\n    return add(cls)")
+
 METHODS = """\
 class Registry:
     known = {}
@@ -60,6 +71,14 @@ KEPT = {
     ),
     "by a class method": (METHODS, "Registry.add"),
     "by a static method": (METHODS, "Registry.store"),
+    "without arguments, where there may be some": (EITHER, "register"),
+    "with some, where there may be none": (EITHER, "register(name='a')"),
+    "with an empty call": (FIRST, "register()"),
+    "without one": (FIRST, "register"),
+    "if it is called with one": (
+        BOTH.format("    return add if not callable(cls) else add(cls)"),
+        "register",
+    ),
 }
 OTHERS = {
     "a method of a class itself": (METHODS, "Registry.named('a')"),
@@ -93,6 +112,21 @@ OTHERS = {
     "a function that is bound again": (
         NAMED.format("        KNOWN[name] = cls\n        return cls\n    add = wrap(add)"),
         "register('a')",
+    ),
+    "the ways the other way round": (
+        BOTH.format("    return add if cls is not None else add(cls)"),
+        "register",
+    ),
+    "a test of something else": (
+        BOTH.format("    return add(cls) if name is not None else add"),
+        "register",
+    ),
+    "something in place of the class": (EITHER, "register('a')"),
+    "the class by its name": (EITHER, "register(cls=None)"),
+    "entries of a dict": (EITHER, "register(**{'name': 'a'})"),
+    "more beside": (
+        BOTH.format("    KNOWN['a'] = cls\n    return add(cls) if cls is not None else add"),
+        "register",
     ),
     "beside a decorator that does more": (
         ONE.format("    KNOWN['a'] = cls\n    return cls")

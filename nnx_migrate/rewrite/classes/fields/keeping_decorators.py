@@ -34,7 +34,12 @@ def _keeps(project: Project, cls: ClassInfo, decorator: ast.expr) -> bool:
     bound = 0
     if function is None and isinstance(target, ast.Attribute):
         function, bound = _method(project, target, cls.scope)
-    if function is not None and isinstance(decorator, ast.Call):
+    if function is None:
+        return False
+    either = _either_way(function, bound)
+    if either is not None and _leaves_out(decorator, function, bound):
+        return _gives_back(either, 0)
+    if isinstance(decorator, ast.Call):
         function, bound = _returned_function(function), 0
     return function is not None and _gives_back(function, bound)
 
@@ -71,11 +76,64 @@ def _returned_function(function: ast.FunctionDef) -> ast.FunctionDef | None:
     return inner[0] if not stored and _all_are(function.body, own, name) else None
 
 
+def _either_way(function: ast.FunctionDef, bound: int) -> ast.FunctionDef | None:
+    """The function inside of another that decorates with and without arguments.
+
+    ``def register(cls=None, *, name=None): ...; return wrap(cls) if cls is not None else wrap``.
+    """
+    first = _parameters(function)[bound : bound + 1]
+    match function.body:
+        case [*_, ast.FunctionDef() as inner, ast.Return(value=ast.IfExp() as either)]:
+            test, one, other = either.test, either.body, either.orelse
+        case [
+            *_,
+            ast.FunctionDef() as inner,
+            ast.If(test=test, body=[ast.Return(value=ast.expr() as one)], orelse=[]),
+            ast.Return(value=ast.expr() as other),
+        ]:
+            pass
+        case _:
+            return None
+    is_given = _says_given(test, first[0]) if first else None
+    used = any(one.id == name for name in first for one in each(inner, ast.Name))
+    statements = function.body[: function.body.index(inner)]
+    if is_given is None or used or function.decorator_list or not all(map(_is_text, statements)):
+        return None
+    given, left_out = (one, other) if is_given else (other, one)
+    ways = ast.unparse(given), ast.unparse(left_out)
+    return inner if ways == (f"{inner.name}({first[0]})", inner.name) else None
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _says_given(test: ast.expr, name: str) -> bool | None:
+    """Whether a test holds where an argument is given, or where it is not; None where it says something else."""
+    match ast.unparse(test).replace(name, "_"):
+        case "_ is not None" | "callable(_)" | "_":
+            return True
+        case "_ is None" | "not callable(_)" | "not _":
+            return False
+    return None
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _leaves_out(decorator: ast.expr, function: ast.FunctionDef, bound: int) -> bool:
+    """Whether a decorator gives the function nothing for the class: ``@register``, ``@register(name="mlp")``."""
+    if not isinstance(decorator, ast.Call):
+        return True
+    names = {one.arg for one in decorator.keywords}
+    return not decorator.args and not names & {None, _parameters(function)[bound]}
+
+
 def _gives_back(function: ast.FunctionDef, bound: int) -> bool:
     """Whether a function returns its first argument but the bound ones, and beside that keeps and
     describes it."""
-    spec = function.args
-    names = [one.arg for one in (*spec.posonlyargs, *spec.args)][bound:]
+    names = _parameters(function)[bound:]
     nodes = list(walk(function))
     others = (ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global, ast.Lambda, ast.Await)
     inner = [one for one in nodes[1:] if isinstance(one, ast.FunctionDef | ast.ClassDef)]
