@@ -136,18 +136,16 @@ class NewShape:
 
     Attributes:
       sizes: one may be -1.
-      axes: of unknown sizes, the axes of arrays that they are the lengths of: ``x.shape[1]``, not half of it.
+      lengths: the places of unknown sizes that are lengths of axes: ``x.shape[1]``, not half of it.
     """
 
     sizes: tuple[Dim, ...]
-    axes: tuple[int | None, ...] = ()
+    lengths: frozenset[int] = frozenset()
 
     def kept(self, old: tuple[Dim, ...]) -> int:
-        """How many leading axes stay as they are; an unknown length does where it is read of that axis."""
+        """How many leading axes stay as they are; a length that nobody knows is taken to."""
         for index, (one, two) in enumerate(zip(old, self.sizes, strict=False)):
-            axis = self.axes[index] if index < len(self.axes) else None
-            is_read = axis is not None and axis % len(old) == index
-            if one != two or (one is None and not is_read):
+            if one != two or (one is None and index not in self.lengths):
                 return index
         return min(len(old), len(self.sizes))
 

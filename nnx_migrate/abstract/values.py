@@ -25,8 +25,8 @@ class Unknown(Value):
 
     ``made_by`` is set when the value may be a module: what an unknown callable returned; ``is_foreign``
     when its methods are no module's: that is another package's, or itself a module. ``is_item``: what an
-    unknown list holds, or the like. ``is_draw``: a random number of Python's. ``axis``: it is the length
-    of that axis of an array, from the end where the array's rank is not known. ``first`` is what it is in the first round of a loop that changes it.
+    unknown list holds, or the like. ``is_draw``: a random number of Python's. ``is_size``: an axis of an
+    array. ``first`` is what it is in the first round of a loop that changes it.
     """
 
     why: str = ""
@@ -34,7 +34,7 @@ class Unknown(Value):
     is_foreign: bool = field(default=False, compare=False)
     is_item: bool = field(default=False, compare=False)
     is_draw: bool = field(default=False, compare=False)
-    axis: int | None = field(default=None, compare=False)
+    is_size: bool = field(default=False, compare=False)
     first: Value | None = field(default=None, compare=False)
 
 

@@ -125,13 +125,13 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
     shape = getattr(value, "shape_of", None)
     if isinstance(shape, Array) and not starred:
         interpreter.prove(shape, exact=count)
-        return [axis_value(shape.axis(i - count), i) for i in range(count)]
+        return [axis_value(shape.axis(i - count)) for i in range(count)]
     if isinstance(shape, Array) and len(starred) == 1:
         interpreter.prove(shape, least=count - 1)
         head, tail = starred[0], count - starred[0] - 1
         is_front = tail > 0 and head == 0
         between = leading(shape, -tail) if is_front else OpenShape((), Array(), 0)
-        ends = [axis_value(shape.axis(i), i) for i in (*range(head), *range(-tail, 0))]
+        ends = [axis_value(shape.axis(i)) for i in (*range(head), *range(-tail, 0))]
         return [*ends[:head], between, *ends[head:]]
     return [Unknown("unpacked from an unknown value")] * count
 

@@ -159,7 +159,7 @@ def _array_attribute(array: Array, name: str) -> Value:
     if name == "shape":
         if array.rank is not None:
             sizes = array.known(array.rank)
-            items = tuple(axis_value(size, axis) for axis, size in enumerate(sizes))
+            items = tuple(map(axis_value, sizes))
             return _Shape(items, False, array)
         return ShapeOf(array)
     if name == "ndim":

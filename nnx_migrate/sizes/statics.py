@@ -21,6 +21,6 @@ def static_of(value: Value) -> Expr | None:
     return None
 
 
-def axis_value(size: Expr | None, axis: int) -> Value:
+def axis_value(size: Expr | None) -> Value:
     """The size of an axis as a value."""
-    return Static(size) if size else Unknown("size unknown", axis=axis)
+    return Static(size) if size else Unknown("size unknown", is_size=True)

@@ -152,7 +152,7 @@ def item_of(
             return _shape_item(interpreter, array, number, index, frame)
         case OpenShape(tail=tail) if isinstance(number, int) and number < 0:
             size = tail[number] if -number <= len(tail) else None
-            return axis_value(size, number)
+            return axis_value(size)
         case Static(expr=expr):
             part = static_of(key) if not isinstance(index, ast.Slice) else None
             if isinstance(index, ast.Slice) or part is None:
@@ -213,7 +213,7 @@ def _shape_item(
     if isinstance(number, int):
         interpreter.prove(array, least=number + 1 if number >= 0 else -number)
         size = array.axis(number)
-        return axis_value(size, number)
+        return axis_value(size)
     if not isinstance(index, ast.Slice) or index.step is not None:
         return Unknown("an axis nobody knows")
     low, high = _bound(interpreter, index.lower, frame), _bound(interpreter, index.upper, frame)
@@ -221,17 +221,15 @@ def _shape_item(
         return Unknown("an axis nobody knows")
     if isinstance(high, int) and high >= 0 and (low is None or isinstance(low, int)):
         interpreter.prove(array, least=high)
-        return _axes(array, range(int(low or 0), high))
+        sizes = [array.axis(axis) for axis in range(int(low or 0), high)]
+        return Sequence(tuple(map(axis_value, sizes)))
     if isinstance(low, int) and low < 0:
         interpreter.prove(array, least=-low)
-        return _axes(array, range(low, high if isinstance(high, int) else 0))
+        sizes = [array.axis(axis) for axis in range(low, high if isinstance(high, int) else 0)]
+        return Sequence(tuple(map(axis_value, sizes)))
     if low in (None, 0) and isinstance(high, int):
         return leading(array, high)
     return OpenShape(array.known(1), array, 0) if high is None else OpenShape((), Array(), 0)
-
-
-def _axes(array: Array, numbers: Iterable[int]) -> Value:
-    return Sequence(tuple(axis_value(array.axis(one), one) for one in numbers))
 
 
 def _bound(interpreter: Interpreter, node: ast.expr | None, frame: Frame) -> int | str | None:

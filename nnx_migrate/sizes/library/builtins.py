@@ -23,6 +23,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
+from nnx_migrate.sizes.statics import axis_value
 
 
 def _range(call: LibraryCall) -> Value:
@@ -36,7 +37,7 @@ def _range(call: LibraryCall) -> Value:
     written = tuple(one.expr for one in call.args if isinstance(one, Static))
     arguments = written if len(written) == given else None
     others = (one for one in call.args if not isinstance(one, Static))
-    is_open = not all(isinstance(one, Unknown) and one.axis is not None for one in others)
+    is_open = not all(isinstance(one, Unknown) and one.is_size for one in others)
     return Range(last, end, given < 3, from_zero, arguments, is_open)
 
 
@@ -53,7 +54,8 @@ def _length(call: LibraryCall) -> Value:
         return Static(ex.literal(len(value.items)))
     if isinstance(value, Repeated):
         return Static(value.length) if value.length else Unknown("length unknown")
-    return static_call(call)
+    found = static_call(call)
+    return axis_value(None) if isinstance(found, Unknown) and isinstance(value, Array) else found
 
 
 def _same_first(call: LibraryCall) -> Value:

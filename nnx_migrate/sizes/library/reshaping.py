@@ -18,8 +18,9 @@ def _reshape(call: LibraryCall) -> Value:
     sizes = shapes.shape_of(shape)
     if sizes is not None:
         parts = shape.items if isinstance(shape, Sequence) else ()
-        axes = tuple(one.axis if isinstance(one, Unknown) else None for one in parts)
-        return shapes.reshape(array, shapes.NewShape(sizes, axes), call.interpreter.facts)
+        lengths = (i for i, one in enumerate(parts) if isinstance(one, Unknown) and one.is_size)
+        new = shapes.NewShape(sizes, frozenset(lengths))
+        return shapes.reshape(array, new, call.interpreter.facts)
     if isinstance(shape, ShapeOf):
         return shape.shape_of
     if isinstance(shape, OpenShape):

@@ -275,3 +275,68 @@ def test_break_under_a_condition_on_the_call_in_a_loop_that_decides_a_size() -> 
         "return nn.Dense(n)(x)"
     )
     assert "returns early under a condition on 'x'" in _lazy(body)
+
+
+PATHS = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Path(nn.Module):
+    rate: float = 0.5
+
+    @nn.compact
+    def __call__(self, x, deterministic=True):
+        {}
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x, deterministic=True):
+        for rate in (0.0, 0.4):
+            x = x + Path(rate)(nn.Dense(4)(x), deterministic)
+        return nn.Dense(2)(x)
+
+
+def main():
+    x = jnp.linspace(-1, 1, 12).reshape(3, 4)
+    keys = {{"params": jax.random.key(0), "dropout": jax.random.key(1)}}
+    for flag in (True, False):
+        variables = Model().init(keys, x, flag)
+        print(variables)
+        print(Model().apply(variables, x, flag, rngs={{"dropout": jax.random.key(2)}}))
+        print(jax.jit(Model().apply, static_argnums=2)(variables, x, flag, rngs={{"dropout": jax.random.key(3)}}))
+"""
+EARLY = {
+    "a flag or a field": "if self.rate == 0.0 or deterministic:\n            return x\n"
+    "        return nn.Dropout(self.rate, broadcast_dims=(1,))(x, deterministic=False)",
+    "a flag": "if deterministic:\n            return x\n"
+    "        return nn.Dropout(self.rate)(x, deterministic=False)",
+    "two of them": "if deterministic:\n            return x\n"
+    "        x = nn.Dropout(self.rate)(x, deterministic=False)\n"
+    "        return nn.Dropout(0.1)(x, deterministic=False)",
+    "a key": "if deterministic or not self.rate:\n            return x\n"
+    "        keep = jax.random.bernoulli(self.make_rng('dropout'), 1 - self.rate, (x.shape[0], 1))\n"
+    "        return jnp.where(keep, x / (1 - self.rate), 0)",
+}
+
+
+@pytest.mark.parametrize("body", EARLY.values(), ids=EARLY)
+def test_what_has_no_variables_is_built_behind_an_early_return(body: str) -> None:
+    forms = printed_alike(PATHS.format(body))
+    assert forms == {"m.Path": "explicit", "m.Model": "explicit"}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "return nn.Dense(4)(x)",
+        "x = nn.Dropout(self.rate)(x, deterministic=False)\n        return nn.Dense(4)(x)",
+        "rate = 1 / self.rate - 1.5\n        return nn.Dropout(rate)(x, deterministic=False)",
+    ],
+)
+def test_what_has_some_or_computes_is_not(rest: str) -> None:
+    body = f"if deterministic or not self.rate:\n            return x\n        {rest}"
+    forms = printed_alike(PATHS.format(body))
+    assert forms["m.Path"] == "lazy"

@@ -77,6 +77,8 @@ HELD = {
     ),
     "its fields are given a function": "act: Callable = nn.relu\n\n    "
     + COMPACT.format("return Leaf(4, act=self.act)(x)"),
+    "its fields are a property's": "@property\n    def wide(self):\n        return {'a': [3, 5]}['a']\n\n    "
+    + COMPACT.format("return Leaf(self.wide[1])(x)"),
     "its fields follow what a submodule returns": COMPACT.format(
         "y = nn.Dense(5)(x)\n        return Leaf(y.shape[-1])(y)"
     ),
@@ -164,6 +166,8 @@ def test_the_constructor_takes_no_size_for_a_lazy_submodule() -> None:
 
 
 LAZY = {
+    "a property gives it a module": "@property\n    def made(self):\n        return nn.LayerNorm\n\n    "
+    + COMPACT.format("return Leaf(3, norm=self.made)(x)"),
     "a method that binds nothing": SETUP.format(
         "self.leaf = Plain(4)", "return self.leaf.twice(x)"
     ),

@@ -16,7 +16,7 @@ from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _BOXES = ("with_logical_partitioning", "with_partitioning")
 _LIFTS = CLASS_LIFTS | {"flax.linen.jit"}
@@ -154,6 +154,10 @@ class LazyArguments:
 
     def _is_module_in(self, attribute: str, seen: set[int]) -> bool:
         """Whether an attribute of the module may be one: a method, a default, or computed in ``setup``."""
+        method = self.cls.methods.get(attribute)
+        if method is not None and self.project.decorators(self.cls, method) == ("property",):
+            returned = (one.value for one in each(method, ast.Return) if one.value is not None)
+            return any(self._may_hold(one, method, seen) for one in returned)
         if any(attribute in one.methods for one in self.cls.mro):
             return True
         for one in self.cls.fields:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 
 from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions, tested_parameters
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
@@ -35,6 +36,14 @@ from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 Live = dict[str, ast.AST]  # name -> the construction that needs it
+
+
+class Later(IntEnum):
+    """What ``__init__`` does behind a step."""
+
+    NOTHING = 0
+    UNCALLED = 1  # it builds what no call has to reach: ``return nn.Dropout(self.rate)(x)``
+    MORE = 2
 
 
 @dataclass
@@ -78,7 +87,7 @@ class Slicer:
           Refused: a construction depends on what only the call knows.
         """
         live: Live = {}
-        kept = self._block(steps, live, later=False)
+        kept = self._block(steps, live, later=Later.NOTHING)
         if self.shapes is not None:
             self.entered = set(self.shapes.parameters & live.keys())
         for name in sorted(self.read & self.changed.keys()):
@@ -97,14 +106,14 @@ class Slicer:
                 if id(place) not in inside:
                     raise _changes(place, name)
 
-    def _block(self, steps: Sequence[Step], live: Live, *, later: bool) -> tuple[Step, ...]:
+    def _block(self, steps: Sequence[Step], live: Live, *, later: Later) -> tuple[Step, ...]:
         kept: list[Step] = []
         for step in reversed(steps):
-            found = self._step(step, live, later=later or bool(kept))
+            found = self._step(step, live, later=max(later, _later(kept)))
             kept[:0] = found
         return tuple(kept)
 
-    def _step(self, step: Step, live: Live, *, later: bool) -> Sequence[Step]:
+    def _step(self, step: Step, live: Live, *, later: Later) -> Sequence[Step]:
         match step:
             case Build(item=item):
                 for one in self.operands[id(item.call)]:
@@ -186,11 +195,11 @@ class Slicer:
         if self.shapes is not None:
             self.shapes.check(node, tainted, self.fixed)
 
-    def _branch(self, step: Branch, live: Live, *, later: bool) -> Sequence[Step]:
+    def _branch(self, step: Branch, live: Live, *, later: Later) -> Sequence[Step]:
         cause = self.taint.steps.get(id(step))
         inside = builds((*step.body, *step.orelse))
         if cause is None and self.told is not None:
-            cause = self.told.cause(step, leaves=_leaves(step) and later)
+            cause = self.told.cause(step, leaves=_leaves(step) and bool(later))
         if cause is not None and (inside or (_leaves(step) and later)):
             return self._dynamic(step, cause, inside, live, later=later)
         other = dict(live)
@@ -221,11 +230,11 @@ class Slicer:
                 unknown = self.taint.before.get(id(step), frozenset())
                 if not any(free_names(one, self.static) & unknown for one in _nodes(arm)):
                     self._need(node, node, live)
-                    return (*self._block(before, live, later=True), last)
+                    return (*self._block(before, live, later=Later.MORE), last)
         return ()
 
     def _dynamic(
-        self, step: Branch, cause: str, inside: list[Item], live: Live, *, later: bool
+        self, step: Branch, cause: str, inside: list[Item], live: Live, *, later: Later
     ) -> Sequence[Step]:
         """A condition on the call: only what has no variables before its own may be built regardless of it."""
         certain = [item for item in inside if not item.may_stay_uncalled]
@@ -240,7 +249,7 @@ class Slicer:
                     lazy=frozenset(id(item.call) for item in certain),
                 ),
             )
-        if _leaves(step) and later:
+        if _leaves(step) and later > Later.UNCALLED:
             raise Refused(
                 step.node,
                 f"the method returns early under a condition on {cause!r}, before it builds the rest",
@@ -250,7 +259,7 @@ class Slicer:
         steps = [one for one in (*step.body, *step.orelse) if not isinstance(one, Exit)]
         return self._block(steps, live, later=later)
 
-    def _loop(self, step: Loop, live: Live, *, later: bool) -> Sequence[Step]:
+    def _loop(self, step: Loop, live: Live, *, later: Later) -> Sequence[Step]:
         inside = builds(step.body)
         cause = self.taint.steps.get(id(step))
         if cause is not None and inside:
@@ -261,14 +270,15 @@ class Slicer:
                 RULE,
             )
         targets = set(target_names(step.target))
-        returned = later and _returns(step.body)
+        returned = bool(later) and _returns(step.body)
         body: tuple[Step, ...] = ()
         self.around.append(live)
         while True:
             before, had = set(live), bool(body)
             round_live = dict(live)
             # A round that ends early decides about all that other rounds do, and what comes after a return.
-            body = self._block(step.body, round_live, later=bool(inside) or had or returned)
+            more = inside or had or returned
+            body = self._block(step.body, round_live, later=Later.MORE if more else Later.NOTHING)
             for name, why in round_live.items():
                 if name not in targets:
                     live.setdefault(name, why)
@@ -283,6 +293,12 @@ class Slicer:
         for one in (step.iterable, *step.conditions):
             self._decide(step, one, why, live)
         return [replace(step, body=body)]
+
+
+def _later(kept: Sequence[Step]) -> Later:
+    if all(isinstance(one, Build) and one.item.may_stay_uncalled for one in kept):
+        return Later.UNCALLED if kept else Later.NOTHING
+    return Later.MORE
 
 
 def _bound_by(target: ast.expr) -> frozenset[str]:
