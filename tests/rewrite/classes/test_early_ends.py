@@ -328,15 +328,26 @@ def test_what_has_no_variables_is_built_behind_an_early_return(body: str) -> Non
     assert forms == {"m.Path": "explicit", "m.Model": "explicit"}
 
 
-@pytest.mark.parametrize(
-    "rest",
-    [
-        "return nn.Dense(4)(x)",
-        "x = nn.Dropout(self.rate)(x, deterministic=False)\n        return nn.Dense(4)(x)",
-        "rate = 1 / self.rate - 1.5\n        return nn.Dropout(rate)(x, deterministic=False)",
-    ],
-)
-def test_what_has_some_or_computes_is_not(rest: str) -> None:
+BEHIND = {
+    "a layer": "return nn.Dense(4)(x)",
+    "a layer behind a dropout": "x = nn.Dropout(self.rate)(x, deterministic=False)\n        return nn.Dense(4)(x)",
+    "two layers": "x = nn.LayerNorm()(nn.Dense(7)(x))\n        return nn.Dense(4)(x)",
+    "a class": "return Part()(x)",
+}
+
+
+@pytest.mark.parametrize("rest", BEHIND.values(), ids=BEHIND)
+def test_other_layers_behind_it_are_left_to_their_first_calls(rest: str) -> None:
+    part = "class Part(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n        return nn.Dense(4)(x)\n\n\n"
     body = f"if deterministic or not self.rate:\n            return x\n        {rest}"
-    forms = printed_alike(PATHS.format(body))
-    assert forms["m.Path"] == "lazy"
+    text = PATHS.format(body).replace("class Path", f"{part}class Path")
+    forms = printed_alike(text)
+    assert forms["m.Path"] == forms["m.Model"] == "explicit"
+
+
+def test_what_is_computed_behind_it_may_raise_where_the_call_returns() -> None:
+    body = (
+        "if deterministic or not self.rate:\n            return x\n        rate = 1 / self.rate - 1.5\n"
+        "        return nn.Dropout(rate)(x, deterministic=False)"
+    )
+    assert printed_alike(PATHS.format(body))["m.Path"] == "lazy"

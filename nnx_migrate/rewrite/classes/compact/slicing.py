@@ -74,6 +74,9 @@ class Slicer:
     guards: frozenset[int] = frozenset()  # statements that raise where fields say so, by id
     read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
     around: list[Live] = field(default_factory=list, init=False)  # of each loop, innermost last
+    certain: set[int] = field(
+        default_factory=set, init=False
+    )  # items so far that a call has to reach
 
     @property
     def static(self) -> Replaced:
@@ -116,6 +119,8 @@ class Slicer:
     def _step(self, step: Step, live: Live, *, later: Later) -> Sequence[Step]:
         match step:
             case Build(item=item):
+                if not item.may_stay_uncalled:
+                    self.certain.add(id(item.call))
                 for one in self.operands[id(item.call)]:
                     self._need(one, item.call, live)
                     self._check_value(one, item.call)
@@ -255,6 +260,7 @@ class Slicer:
                 f"the method returns early under a condition on {cause!r}, before it builds the rest",
                 f"make {cause!r} a field, or build everything before returning",
                 RULE,
+                Wants(lazy=frozenset(self.certain)),
             )
         steps = [one for one in (*step.body, *step.orelse) if not isinstance(one, Exit)]
         return self._block(steps, live, later=later)
