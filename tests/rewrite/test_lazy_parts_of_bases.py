@@ -26,6 +26,13 @@ class Loose(nn.Module):
             rounds += 1
         return x
 
+    def thrice(self, x):
+        return self(x) * 3
+
+    @nn.nowrap
+    def twice(self, x):
+        return x * 2
+
 
 class Base(nn.Module):
     width: int = 4
@@ -70,6 +77,7 @@ SUBCLASSES = {
     "        return super().__call__(x) + self.shift",
     "another call of the same parts": "class Net(Base):\n    def __call__(self, x):\n"
     "        return self.out(nn.tanh(self.hidden(x)) + x)",
+    "another method of a part": "class Net(Base):\n    def hidden(self, x):\n        return self.body.thrice(x)",
     "parts of its own": "class Net(Base):\n    def setup(self):\n        super().setup()\n"
     "        self.more = nn.Dense(5)\n\n    def __call__(self, x):\n"
     "        return jnp.concatenate([super().__call__(x), self.more(x)], -1)",
@@ -87,6 +95,7 @@ def test_a_subclass_of_what_holds_lazy_parts_is_explicit_with_it(text: str) -> N
 
 
 MORE = {
+    "a method that binds nothing": "class Net(Base):\n    def part(self, x):\n        return self.body.twice(x)",
     "a method hands it on": "class Net(Base):\n    def part(self, x):\n        return jax.checkpoint(self.body)(x)",
     "a method copies it": "class Net(Base):\n    def part(self, x):\n        return self.body.clone()(x)",
 }

@@ -564,9 +564,13 @@ def test_a_field_that_says_its_default_is_explicit(options: str) -> None:
     assert printed_alike(OPTIONS.format(options=options)) == {"m.Model": "explicit"}
 
 
-@pytest.mark.parametrize(
-    "option", ["compare=False", "hash=True", "metadata={}", "repr=True, compare=True"]
-)
+def test_metadata_that_no_code_reads_says_nothing() -> None:
+    text = OPTIONS.format(options="default=1, metadata={'help': 'a factor'}")
+    unread = text.replace("dict(one.metadata)", "one.name")
+    assert printed_alike(unread) == {"m.Model": "explicit"}
+
+
+@pytest.mark.parametrize("option", ["compare=False", "hash=True", "repr=True, compare=True"])
 def test_options_that_no_parameter_has_are_refused(option: str) -> None:
     source = f"class M(nn.Module):\n  w: int = dataclasses.field(default=4, {option})\n"
     found = refusal(f"{source}\n  def __call__(self, x):\n    return x\n")

@@ -91,7 +91,9 @@ def check_lazy_submodules(
         arguments.check_partial(call)
     check_methods(project, cls)
     every, holding = Holders(cls, inside | inherited), Holders(cls, inside - lazy)
-    built = [project.linen[one] for one in links_of(project).builds[cls.name]]
+    builds = links_of(project).builds
+    names = {name for owner in cls.mro for name in builds.get(owner.name, ())}
+    built = [project.linen[one] for one in sorted(names)]
 
     def may_read(node: ast.AST, method: ast.FunctionDef, steps: tuple[str, ...]) -> bool:
         is_lazy_itself = not holding.has(node, method)

@@ -43,6 +43,7 @@ _FIELD_FUNCTIONS = frozenset(
     {"dataclasses.field", "flax.struct.field", "flax.linen.kw_only_dataclasses.field"}
 )
 _PLACEMENT = frozenset({"name", "parent"})
+_METADATA = "metadata"
 _OPTIONS = frozenset({"default", "default_factory", "init", "kw_only", "repr"})
 
 
@@ -190,7 +191,7 @@ def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
     if made.args or any(keyword.arg is None for keyword in made.keywords):
         raise Refused(made, "field(...) with unpacked arguments", "write them out", RULE)
     found = {keyword.arg: keyword.value for keyword in made.keywords if keyword.arg}
-    for name in sorted(found.keys() - _OPTIONS):
+    for name in sorted(found.keys() - _OPTIONS - _unread(project)):
         raise Refused(
             made,
             f"{name}= of field(...) says more of {one.name!r} than its default",
@@ -202,6 +203,15 @@ def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
         return found
     rest = {name: value for name, value in found.items() if name != "default_factory"}
     return {"default": made_value, **rest}
+
+
+def _unread(project: Project) -> frozenset[str]:
+    """``metadata`` where no code reads any object's: it says something to whoever asks dataclasses for fields."""
+    nodes = (
+        one for module in project.modules.values() for one in module.by_word.get(_METADATA, ())
+    )
+    is_read = any(isinstance(one, ast.Attribute) for one in nodes)
+    return frozenset() if is_read else frozenset({_METADATA})
 
 
 def _is_false(node: ast.expr | None) -> bool:
