@@ -51,6 +51,10 @@ LEFT = {
     "both sides": (
         "if scale > 1:\n    x = nn.Dense(5, name='a')(x)\nelse:\n    x = nn.Dense(3, name='b')(x)\nreturn x"
     ),
+    "an early return": "if mode == 'train':\n    return x\nreturn nn.Dense(3)(x)",
+    "two ends with names": (
+        "if mode == 'train':\n    return nn.Dense(2, name='a')(x)\nreturn nn.Dense(3, name='b')(x)"
+    ),
     "a loop": (
         "for i in range(2):\n    x = nn.LayerNorm()(x)\n    if mode == 'train':\n"
         "        x = nn.Dense(4, name=f'inner_{i}')(x)\nreturn x"
@@ -62,7 +66,10 @@ LAZY = {
         "if mode == 'train':\n    x = nn.Dense(3)(x)\nelse:\n    x = nn.Dense(5)(x)\nreturn x"
     ),
     "numbers in a loop": "for _ in range(2):\n    if mode == 'train':\n        x = nn.Dense(4)(x)\nreturn x",
-    "an early return": "if mode == 'train':\n    return x\nreturn nn.Dense(3)(x)",
+    "one name at two ends": "if mode == 'train':\n    return nn.Dense(2)(x)\nreturn nn.Dense(3)(x)",
+    "numbers at two ends": (
+        "if mode == 'train':\n    return nn.Dense(2)(nn.Dense(5)(x))\nreturn nn.Dense(3)(x)"
+    ),
     "what it is built with": "if mode == 'train':\n    x = nn.Dense(scale)(x)\nreturn x",
     "a parameter": (
         "if mode == 'train':\n    x = x * self.param('s', nn.initializers.ones, ())\nreturn nn.Dense(3)(x)"
