@@ -154,3 +154,76 @@ def main():
 )
 def test_inputs_are_changed_once(body: str) -> None:
     assert printed_alike(CHANGED.format(body))
+
+
+KINDS = """\
+import collections
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Pair = collections.namedtuple("Pair", "x d")
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, d):
+        {}
+        return nn.Dense(2)(jnp.asarray(x)) * d.get("n", 1)
+
+
+class Pairs(nn.Module):
+    @nn.compact
+    def __call__(self, pair):
+        pair.d["n"] += 1
+        return nn.Dense(2)(pair.x) * pair.d["n"]
+
+
+def main():
+    given, x = {}, np.ones((2, 3), np.float32)
+    variables = Net().init(jax.random.key(0), x, given)
+    print(variables, given, x, Net().apply(variables, x, given), given, x)
+    pair = Pair(jnp.ones((2, 3)), {{"n": 1}})
+    variables = Pairs().init(jax.random.key(0), pair)
+    print(pair, Pairs().apply(variables, pair), pair)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "given"),
+    [
+        ("d.pop('n', 0)", "collections.OrderedDict(n=2)"),
+        ("d['n'] += 2", "collections.defaultdict(int)"),
+        ("x /= 2", "{'n': 3}"),
+    ],
+)
+def test_inputs_of_other_kinds_are_changed_once(body: str, given: str) -> None:
+    assert printed_alike(KINDS.format(body, given))
+
+
+TRACED = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        jax.debug.callback(print, jnp.arange(3.0).sum())
+        return nn.Dense(2)(x)
+
+
+def main():
+    x = jnp.ones((2, 3))
+    print(jax.eval_shape(Net().init, jax.random.key(0), x))
+    variables = jax.jit(Net().init)(jax.random.key(0), x)
+    jax.effects_barrier()
+    print(jax.make_jaxpr(Net().init)(jax.random.key(0), x).jaxpr.effects, variables)
+"""
+
+
+def test_nothing_is_computed_in_a_trace() -> None:
+    assert printed_alike(TRACED) == {"m.Net": "explicit"}

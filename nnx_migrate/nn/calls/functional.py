@@ -32,6 +32,7 @@ from nnx_migrate.nn.variables.sharing import linen_place, modules_in
 from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.nn.variables.state import Running, running
 from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init
+from nnx_migrate.numerics.known_values import known_values
 from nnx_migrate.sharding.boxes import is_axis_metadata, unbox
 
 M = TypeVar("M", bound=nnx.Module)
@@ -48,9 +49,12 @@ def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
     def make(key: jax.Array) -> M:
         return build(*args, **options, rngs=nnx.Rngs(key))
 
-    model, has_tracer = _without_values(make)
-    if not has_tracer:
-        return model
+    # In a trace around this call nothing is computed unless the module keeps it.
+    for context in (known_values, jax.ensure_compile_time_eval):
+        with context():  # all but what hangs on the key
+            model, has_tracer = _without_values(make)
+        if not has_tracer:
+            return model
     # What it keeps is computed from values of the call around it, which only the trace of that has.
     graphdef, variables, *others = nnx.split(make(jax.random.key(0)), nnx.Variable, ...)
     return nnx.merge(graphdef, jax.eval_shape(lambda: variables), *others)
@@ -67,8 +71,7 @@ def _without_values(make: Callable[[jax.Array], M]) -> tuple[M, bool]:
         return variables
 
     # Of a key, too, only the kind: a trace around this call has no operation of it then.
-    with jax.ensure_compile_time_eval():  # all but what hangs on the key
-        variables = jax.eval_shape(traced, jax.eval_shape(jax.random.key, 0))
+    variables = jax.eval_shape(traced, jax.eval_shape(jax.random.key, 0))
     graphdef, others, has_tracer = parts
     return nnx.merge(graphdef, variables, *others), has_tracer
 

@@ -23,6 +23,7 @@ from nnx_migrate.nn.variables.sharing import as_made, definitions_in, linen_plac
 from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.nn.variables.state import initializing
 from nnx_migrate.nn.variables.variables import is_moved_by_init
+from nnx_migrate.numerics.known_values import known_values
 from nnx_migrate.sharding.boxes import boxed
 
 M = TypeVar("M", bound=nnx.Module)
@@ -114,7 +115,7 @@ def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
         noted["lifted"] = _paths(copy, running.lifted)
 
     try:
-        with jax.ensure_compile_time_eval():  # all but what hangs on the variables has values
+        with known_values():  # all but what hangs on the variables has values
             traced = jax.make_jaxpr(call)(values, [jnp.zeros(())] * len(places)).jaxpr
     except Exception:  # noqa: BLE001 - whatever a trace raises, the call runs next, and raises what it has to
         return _Seen()

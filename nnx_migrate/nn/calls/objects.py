@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import collections
+import copy
 import functools
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 from flax import nnx
 
 _CLOSED = (str, bytes, int, float, complex, type, types.ModuleType, type(None))
 
 
 def copied(inputs: Any) -> Any:
-    """The inputs of a trial call, in dicts and lists of its own: ``batch.pop("mask")`` changes no one else's."""
+    """The inputs of a trial call, in dicts, lists and numpy arrays of its own: ``batch.pop("mask")`` changes no one else's."""
     if type(inputs) is dict:
         return {name: copied(one) for name, one in inputs.items()}
     if type(inputs) in (list, tuple):
         return type(inputs)(map(copied, inputs))
-    return inputs
+    if isinstance(inputs, tuple) and hasattr(inputs, "_make"):  # a named one
+        return inputs._make(map(copied, inputs))
+    if isinstance(inputs, collections.OrderedDict | collections.defaultdict):
+        found = copy.copy(inputs)
+        found.update((name, copied(one)) for name, one in inputs.items())
+        return found
+    return inputs.copy() if type(inputs) is np.ndarray else inputs
 
 
 def tracer_holders(model: nnx.Module) -> Iterator[tuple[Any, ...]]:

@@ -21,6 +21,7 @@ from nnx_migrate.nn.streams.linen_streams import typed_key
 from nnx_migrate.nn.variables.errors import InvalidRngError
 from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import collection_of, variable_type
+from nnx_migrate.numerics.known_values import known_values
 
 M = TypeVar("M", bound=nnx.Module)
 
@@ -210,7 +211,7 @@ def _asked(construct: Construct, roots: Mapping[str, jax.Array]) -> list[Asked]:
         found[:] = draws.asked[: draws.count]
         return nnx.to_pure_dict(nnx.state(module, nnx.Param))
 
-    with jax.ensure_compile_time_eval():  # all but what is drawn
+    with known_values():  # all but what is drawn
         jax.eval_shape(run, roots)
     return found
 
@@ -234,7 +235,7 @@ def _made(
         counted.update(_paths(module, draws.owners))
         return [jax.tree.leaves(one.get_value()) for *_, one in variables]
 
-    with jax.ensure_compile_time_eval():
+    with known_values():
         jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(_spare(asked, roots), roots)
     fed = iter(_dependencies(jaxpr.jaxpr, len(asked)))
     made = []

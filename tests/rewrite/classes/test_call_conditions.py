@@ -254,7 +254,6 @@ REFUSED = {
     "a flag decides on a setting": "if train:\n    k = 0.5\nelse:\n    k = 0.1\n"
     "if train:\n    x = nn.Dense(3)(x)\nreturn nn.GroupNorm(4, epsilon=k)(x)",
     "a flag is a setting": "if train:\n    x = nn.Dense(4)(x)\nreturn nn.LayerNorm(use_bias=train)(x)",
-    "it returns early": "if not train:\n    return x\nreturn nn.Dense(3)(x)",
 }
 
 
@@ -263,6 +262,12 @@ def test_what_the_initial_call_does_not_decide_is_refused(body: str) -> None:
     result = run(module(body))
     assert [one.outcome for one in result.classes] == [Outcome.REFUSED]
     assert only(result) is None
+
+
+def test_what_stands_behind_an_early_return_is_left_to_its_first_call() -> None:
+    text = rewritten(module("if not train:\n    return x\nreturn nn.Dense(3)(x)"))
+    assert "init_train" not in text
+    assert "        self.Dense_0 = nn.Dense(3)" in text
 
 
 def test_what_has_no_variables_is_built_for_every_call() -> None:

@@ -12,6 +12,7 @@ from flax import nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Path
+from nnx_migrate.numerics.known_values import known_values
 
 T = TypeVar("T")
 Shapes = Mapping[Path, tuple[int, ...]]  # of variables, by collection and path
@@ -38,7 +39,7 @@ def built_shapes(make: Callable[..., Any], sizes: dict[str, Any]) -> dict[Path, 
     def variables(key: jax.Array) -> Any:
         return nnm.variables_of(make(**sizes, rngs=nnx.Rngs(key)))
 
-    with jax.ensure_compile_time_eval():  # all but what hangs on the key
+    with known_values():  # all but what hangs on the key
         return shapes_of(jax.eval_shape(variables, jax.eval_shape(jax.random.key, 0)))
 
 

@@ -21,6 +21,7 @@ from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.nn.calls.objects import copied
 from nnx_migrate.nn.variables.sharing import modules_in
 from nnx_migrate.nn.variables.state import Running, running
+from nnx_migrate.numerics.known_values import known_values
 
 _RANKS = (3, 2, 4, 1, 5)
 _TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
@@ -161,7 +162,7 @@ class Trials:
         seen: dict[Path, Any] = {}
         token = _SEEN.set(seen)
         try:
-            with jax.ensure_compile_time_eval():  # all but what hangs on the key
+            with known_values():  # all but what hangs on the key
                 key = jax.eval_shape(jax.random.key, 0)
                 jax.eval_shape(call, key, [leaves[i] for i in places])
         except Exception as error:  # noqa: BLE001 - raised by `run` unless another guess mends it
