@@ -1,4 +1,4 @@
-"""Methods that objects of a class may run: what a subclass replaces none of them does.
+"""Methods that objects of a class may run: not those of bases that it replaces.
 
 ::
 

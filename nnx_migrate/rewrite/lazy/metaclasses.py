@@ -9,9 +9,12 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+
+from nnx_migrate.rewrite.lazy.foreign import parsed
+from nnx_migrate.source.names import last_name
+from nnx_migrate.source.walking import each
 
 _AGREEING = frozenset({"ABCMeta", "type"})  # type(nnx_migrate.linen.Module) inherits from them
 
@@ -37,15 +40,14 @@ def disagreements(
     classes = [
         (path, node)
         for path, text in texts
-        if "metaclass" in text
-        for node in ast.walk(_parsed(text))
-        if isinstance(node, ast.ClassDef)
+        if "metaclass" in text and (tree := parsed(text)) is not None
+        for node in each(tree, ast.ClassDef)
     ]
     # ``class Named(type(nn.Module))`` agrees with either.
     agreeing = {node.name for _, node in classes if any(map(_is_type_of, node.bases))}
     own = {node.name: name for _, node in classes if (name := _metaclass(node))}
     for path, node in classes:
-        names = [own.get(one) for one in (node.name, *map(_last, node.bases))]
+        names = [own.get(one) for one in (node.name, *map(last_name, node.bases))]
         other = next((one for one in names if one and one not in _AGREEING | agreeing), None)
         if other is not None and (path, node.lineno) in linen:
             message = (
@@ -55,23 +57,13 @@ def disagreements(
             yield Disagreement(path, node, message)
 
 
-def _parsed(text: str) -> ast.AST:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return ast.Module([], [])  # the report has it among the files that failed
-
-
 def _metaclass(node: ast.ClassDef) -> str:
-    """The last name of its metaclass; "" where the statement has none."""
-    return next((_last(one.value) for one in node.keywords if one.arg == "metaclass"), "")
+    """The last name of its metaclass; "" where the statement has none but ``type(nn.Module)``."""
+    value = next((one.value for one in node.keywords if one.arg == "metaclass"), None)
+    if value is None or _is_type_of(value):
+        return ""
+    return last_name(value) or ast.unparse(value)
 
 
 def _is_type_of(base: ast.expr) -> bool:
-    return isinstance(base, ast.Call) and _last(base.func) == "type"
-
-
-def _last(node: ast.expr) -> str:
-    return ast.unparse(node).rpartition(".")[2]
+    return isinstance(base, ast.Call) and last_name(base.func) == "type"

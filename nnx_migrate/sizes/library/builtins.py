@@ -23,7 +23,6 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
-from nnx_migrate.sizes.statics import axis_value
 
 
 def _range(call: LibraryCall) -> Value:
@@ -55,7 +54,8 @@ def _length(call: LibraryCall) -> Value:
     if isinstance(value, Repeated):
         return Static(value.length) if value.length else Unknown("length unknown")
     found = static_call(call)
-    return axis_value(None) if isinstance(found, Unknown) and isinstance(value, Array) else found
+    is_unknown = isinstance(found, Unknown) and isinstance(value, Array)
+    return Unknown("length unknown", is_size=True) if is_unknown else found
 
 
 def _same_first(call: LibraryCall) -> Value:

@@ -57,6 +57,7 @@ def test_another_metaclass_is_said_at_the_class(base: str, head: str, form: str)
         ("type", "nn.Module, abc.ABC"),
         ("type", "nn.Module, metaclass=abc.ABCMeta"),
         ("type(nn.Module)", "nn.Module, metaclass=Named"),
+        ("type", "nn.Module, metaclass=type(nn.Module)"),
     ],
 )
 def test_one_that_agrees_is_not(base: str, head: str) -> None:

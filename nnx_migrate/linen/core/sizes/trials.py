@@ -141,13 +141,8 @@ class Trials:
     def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
         """The inputs of the submodules' first calls, as shapes, and how the call ended."""
 
-        leaves, tree = jax.tree.flatten((self.args, self.kwargs))
-        places = [i for i, one in enumerate(leaves) if isinstance(one, jax.ShapeDtypeStruct)]
-
-        def call(key: jax.Array, arrays: list[Any]) -> None:
-            given = dict(zip(places, arrays, strict=True))
-            full = [given.get(i, one) for i, one in enumerate(leaves)]
-            args, kwargs = copied(jax.tree.unflatten(tree, full))
+        def call(key: jax.Array) -> None:
+            args, kwargs = copied(jax.tree.map(lambda one: one, (self.args, self.kwargs)))
             model = self.make(**self.known, **values, rngs=nnx.Rngs(key))
             # What the module itself is called with is known, where that is the call.
             _listen(model, self.sizes.values(), with_root=self.method != "__call__")
@@ -163,8 +158,7 @@ class Trials:
         token = _SEEN.set(seen)
         try:
             with known_values():  # all but what hangs on the key
-                key = jax.eval_shape(jax.random.key, 0)
-                jax.eval_shape(call, key, [leaves[i] for i in places])
+                jax.eval_shape(call, jax.eval_shape(jax.random.key, 0))
         except Exception as error:  # noqa: BLE001 - raised by `run` unless another guess mends it
             return seen, error
         finally:

@@ -74,9 +74,7 @@ class Slicer:
     guards: frozenset[int] = frozenset()  # statements that raise where fields say so, by id
     read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
     around: list[Live] = field(default_factory=list, init=False)  # of each loop, innermost last
-    certain: set[int] = field(
-        default_factory=set, init=False
-    )  # items so far that a call has to reach
+    certain: set[int] = field(default_factory=set, init=False)  # items that a call has to reach
 
     @property
     def static(self) -> Replaced:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from copy import copy
 
+from nnx_migrate.rewrite.classes.writing.layout import docstring_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
@@ -81,12 +82,12 @@ def _either_way(function: ast.FunctionDef, bound: int) -> ast.FunctionDef | None
 
     ``def register(cls=None, *, name=None): ...; return wrap(cls) if cls is not None else wrap``.
     """
-    first = _parameters(function)[bound : bound + 1]
-    match function.body:
-        case [*_, ast.FunctionDef() as inner, ast.Return(value=ast.IfExp() as either)]:
+    first = next(iter(_parameters(function)[bound:]), None)
+    text = docstring_of(function.body)
+    match [one for one in function.body if one is not text]:
+        case [ast.FunctionDef() as inner, ast.Return(value=ast.IfExp() as either)]:
             test, one, other = either.test, either.body, either.orelse
         case [
-            *_,
             ast.FunctionDef() as inner,
             ast.If(test=test, body=[ast.Return(value=ast.expr() as one)], orelse=[]),
             ast.Return(value=ast.expr() as other),
@@ -94,14 +95,13 @@ def _either_way(function: ast.FunctionDef, bound: int) -> ast.FunctionDef | None
             pass
         case _:
             return None
-    is_given = _says_given(test, first[0]) if first else None
-    used = any(one.id == name for name in first for one in each(inner, ast.Name))
-    statements = function.body[: function.body.index(inner)]
-    if is_given is None or used or function.decorator_list or not all(map(_is_text, statements)):
+    is_given = _says_given(test, first) if first is not None else None
+    used = any(name.id == first for name in each(inner, ast.Name))
+    if is_given is None or used or function.decorator_list:
         return None
     given, left_out = (one, other) if is_given else (other, one)
     ways = ast.unparse(given), ast.unparse(left_out)
-    return inner if ways == (f"{inner.name}({first[0]})", inner.name) else None
+    return inner if ways == (f"{inner.name}({first})", inner.name) else None
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:
@@ -110,16 +110,12 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
 
 def _says_given(test: ast.expr, name: str) -> bool | None:
     """Whether a test holds where an argument is given, or where it is not; None where it says something else."""
-    match ast.unparse(test).replace(name, "_"):
-        case "_ is not None" | "callable(_)" | "_":
-            return True
-        case "_ is None" | "not callable(_)" | "not _":
-            return False
+    text = ast.unparse(test)
+    if text in (f"{name} is not None", f"callable({name})", name):
+        return True
+    if text in (f"{name} is None", f"not callable({name})", f"not {name}"):
+        return False
     return None
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _leaves_out(decorator: ast.expr, function: ast.FunctionDef, bound: int) -> bool:

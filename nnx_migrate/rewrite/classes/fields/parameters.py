@@ -43,7 +43,6 @@ _FIELD_FUNCTIONS = frozenset(
     {"dataclasses.field", "flax.struct.field", "flax.linen.kw_only_dataclasses.field"}
 )
 _PLACEMENT = frozenset({"name", "parent"})
-_METADATA = "metadata"
 _OPTIONS = frozenset({"default", "default_factory", "init", "kw_only", "repr"})
 
 
@@ -191,7 +190,9 @@ def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
     if made.args or any(keyword.arg is None for keyword in made.keywords):
         raise Refused(made, "field(...) with unpacked arguments", "write them out", RULE)
     found = {keyword.arg: keyword.value for keyword in made.keywords if keyword.arg}
-    for name in sorted(found.keys() - _OPTIONS - _unread(project)):
+    for name in sorted(found.keys() - _OPTIONS):
+        if name == "metadata" and not _reads_metadata(project):
+            continue  # it says something to whoever asks dataclasses for fields
         raise Refused(
             made,
             f"{name}= of field(...) says more of {one.name!r} than its default",
@@ -205,13 +206,12 @@ def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
     return {"default": made_value, **rest}
 
 
-def _unread(project: Project) -> frozenset[str]:
-    """``metadata`` where no code reads any object's: it says something to whoever asks dataclasses for fields."""
+def _reads_metadata(project: Project) -> bool:
+    """Whether code reads ``metadata`` of any object."""
     nodes = (
-        one for module in project.modules.values() for one in module.by_word.get(_METADATA, ())
+        one for module in project.modules.values() for one in module.by_word.get("metadata", ())
     )
-    is_read = any(isinstance(one, ast.Attribute) for one in nodes)
-    return frozenset() if is_read else frozenset({_METADATA})
+    return any(isinstance(one, ast.Attribute) for one in nodes)
 
 
 def _is_false(node: ast.expr | None) -> bool:
