@@ -6,6 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -20,7 +21,6 @@ from nnx_migrate.parity.case import (
     initial_call,
     mesh_of,
     place,
-    replicate,
     surroundings,
     unconstrained,
 )
@@ -31,16 +31,15 @@ from nnx_migrate.parity.evaluation.measure import (
     Apply,
     Measured,
     Variables,
-    measure,
 )
-from nnx_migrate.parity.evaluation.mode_runs import linen_modes, measure_mode
+from nnx_migrate.parity.evaluation.mode_runs import linen_modes
 from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, SubmoduleOutput
-from nnx_migrate.parity.evaluation.running import NEEDS_VALUES, OPERATIONS, describe_error
-from nnx_migrate.parity.evaluation.sowing import noted_sowing
+from nnx_migrate.parity.evaluation.running import NEEDS_VALUES, describe_error
 from nnx_migrate.parity.sides import bisect
+from nnx_migrate.parity.sides.subject import subject_of
 from nnx_migrate.parity.training.linen import begin_linen, names_of, unboxed
 from nnx_migrate.parity.training.steps import Trained, train
-from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
+from nnx_migrate.parity.values import Arrays, named_leaves
 
 
 def evaluate_linen(
@@ -83,12 +82,76 @@ def _evaluate(
     submodules: bool,
     numbers: bool,
 ) -> SideResult:
-    classes: set[type] = set()
     initial, given = arguments, arrays
     if case.initial is not None:
         initial = arguments_of(initial_call(case))
         given = place(initial.arrays, mesh)
     init = initialiser_of(case, module, initial, given)
+    start = _start_of(case, name, init)
+
+    def applied(case: ParityCase) -> Apply:
+        return apply_of(case, module, start.treedef, list(start.values))
+
+    subject = subject_of(case, applied, start.values, arguments, arrays, mesh)
+    measured, trained = Measured(), Trained()
+    sown: tuple[str, ...] = ()
+    modes = tuple(ModeRun(mode) for mode in case.modes or ())
+    fixed: dict[str, str] = {}
+    if numbers:
+        measured, sown = subject.measured(applied(case), control=True)
+        _check(case, name, measured)
+        rest = (applied(case), subject.variables, arguments, mesh)
+        shapes_of = functools.partial(jax.eval_shape, init)
+        trained = train(case, functools.partial(begin_linen, case, shapes_of, *rest), arrays, mesh)
+    if numbers and case.modes is None:
+        collections = dict.fromkeys(path.split("/", 1)[0] for path in subject.shapes)
+        modes, fixed = linen_modes(case, module, collections, subject.in_mode(control=True))
+    outputs: tuple[SubmoduleOutput, ...] = ()
+    if submodules:
+        recorded = bisect.recorded_linen()
+        outputs, modes = subject.submodules(recorded, modes, measured.errors)
+    return dataclasses.replace(
+        subject.result("linen", name, measured, trained),
+        problems=start.problems,
+        names=start.names,
+        init_values=start.init_values,
+        repeated=start.repeated,
+        submodules=outputs,
+        control=tuple(measured.control),
+        control_leaves=measured.control_leaves,
+        sown=sown,
+        modes=modes,
+        fixed=fixed,
+    )
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What a Linen module's initialisation gives, by path.
+
+    Attributes:
+      values: on the devices; `init_values` are the same on the host.
+      treedef: of the variables without their boxes.
+      names: of the axes of variables that have any.
+      repeated: variables that got the same random values.
+      problems: NNX modules that ran inside.
+    """
+
+    values: Variables
+    init_values: Arrays
+    treedef: Any
+    names: dict[str, tuple[str | None, ...]]
+    repeated: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def _start_of(case: ParityCase, name: str, init: Callable[[], Any]) -> _Start:
+    """Initialise the module.
+
+    Raises:
+      BadCase: that raises.
+    """
+    classes: set[type] = set()
     treedefs: list[Any] = []
     axis_names: dict[str, tuple[str | None, ...]] = {}
 
@@ -106,25 +169,18 @@ def _evaluate(
         raise BadCase(
             f"{name}: the Linen module cannot be initialised: {describe_error(error)}"
         ) from error
-    # Stacks share keys where a lift does not split them: told from the values under real keys.
-    stacked = repetitions(init_values)
-    repeated = (
-        repetitions(initialise(case, build, constant=False)[0], init_values) if stacked else ()
-    )
-    shapes = {path: shape_dtype(value) for path, value in values.items()}
-    variables = replicate(
-        {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
-    )
+    repeated = repetitions(init_values)
+    if repeated:  # Stacks share keys where a lift does not split them: told from real keys' values.
+        repeated = repetitions(initialise(case, build, constant=False)[0], init_values)
+    return _Start(values, init_values, treedefs[-1], axis_names, repeated, _problems(classes))
 
-    def applied(case: ParityCase) -> Apply:
-        return apply_of(case, module, treedefs[-1], list(values))
 
-    apply = applied(case)
-    measured = Measured()
-    thrown: set[str] = set()
-    if numbers:
-        with noted_sowing(thrown):
-            measured = measure(case, apply, variables, arguments, arrays, control=True)
+def _check(case: ParityCase, name: str, measured: Measured) -> None:
+    """Where Linen's side itself cannot run, there is nothing to compare with.
+
+    Raises:
+      BadCase: the module cannot be applied, or the case's loss cannot be computed.
+    """
     if FORWARD in measured.errors:
         raise BadCase(
             f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}"
@@ -133,50 +189,6 @@ def _evaluate(
         raise BadCase(
             f"{name}: the case's loss cannot be computed on the Linen side: {measured.errors[LOSS]}"
         ) from measured.raised[LOSS]
-    trained = Trained()
-    shapes_of = functools.partial(jax.eval_shape, init)
-    if numbers:
-        begin = functools.partial(begin_linen, case, shapes_of, apply, variables, arguments, mesh)
-        trained = train(case, begin, arrays, mesh)
-    modes = tuple(ModeRun(mode) for mode in case.modes or ())
-    fixed: dict[str, str] = {}
-    if numbers and case.modes is None:
-        run = functools.partial(measure_mode, applied, variables, arrays, True)
-        collections = dict.fromkeys(path.split("/", 1)[0] for path in shapes)
-        modes, fixed = linen_modes(case, module, collections, run)
-    outputs: tuple[SubmoduleOutput, ...] = ()
-    if submodules:
-        with bisect.recorded_linen() as record:
-            outputs = bisect.run(case, apply, variables, arguments, arrays, record, measured.errors)
-            modes = bisect.in_modes(case, applied, variables, arrays, record, modes)
-    return SideResult(
-        "linen",
-        name,
-        problems=_problems(classes),
-        shapes=shapes,
-        names=axis_names,
-        init_values=init_values,
-        repeated=repeated,
-        submodules=outputs,
-        first=measured.first,
-        second=measured.second,
-        others=measured.others,
-        programs={**measured.programs, **trained.programs},
-        located={**measured.located, **trained.located},
-        unseen={**measured.unseen, **trained.unseen},
-        layouts=trained.before,
-        layouts_after=trained.after,
-        losses=trained.losses,
-        state=trained.state,
-        errors={**measured.errors, **trained.errors},
-        skipped={**measured.skipped, **trained.skipped},
-        control=tuple(measured.control),
-        control_leaves=measured.control_leaves,
-        untraced="" if case.compiled else OPERATIONS,
-        sown=tuple(sorted(thrown)),
-        modes=modes,
-        fixed=fixed,
-    )
 
 
 def initialiser_of(

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from flax import linen, nnx
@@ -25,7 +26,6 @@ from nnx_migrate.parity.case import (
     initial_call,
     mesh_of,
     place,
-    replicate,
     surroundings,
 )
 from nnx_migrate.parity.evaluation.constant_key import recorded_draws
@@ -37,16 +37,15 @@ from nnx_migrate.parity.evaluation.measure import (
     SideCall,
     Variables,
     keys_of,
-    measure,
 )
-from nnx_migrate.parity.evaluation.mode_runs import measure_mode, nnx_modes
+from nnx_migrate.parity.evaluation.mode_runs import nnx_modes
 from nnx_migrate.parity.evaluation.results import ModeRun, Numbers, SideResult, SubmoduleOutput
-from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error
-from nnx_migrate.parity.evaluation.sowing import noted_sowing
+from nnx_migrate.parity.evaluation.running import describe_error
 from nnx_migrate.parity.sides import bisect, lazy
+from nnx_migrate.parity.sides.subject import subject_of
 from nnx_migrate.parity.training.nnx import begin_nnx, names_of
 from nnx_migrate.parity.training.steps import SPECS, Trained, train
-from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
+from nnx_migrate.parity.values import Arrays, named_leaves
 
 CONSTRUCT = "construct"
 
@@ -121,90 +120,97 @@ def _evaluate(
     shared = shared_paths(module)
     other = {**renamed_paths(module), **lazy.renamed(module)}
     names = LinenNames({**shared, **other, **(case.path_map or {})})
+    start = _start_of(case, build, module, names)
+
+    def applied(case: ParityCase, written: set[str] | None = None) -> Apply:
+        return apply_of(case, module, names, set() if written is None else written)
+
+    subject = subject_of(case, applied, start.values, arguments, arrays, mesh)
+    variables = subject.variables
+    written: set[str] = set()
+    stray: list[str] = []
+    measured, trained = Measured(), Trained()
+    sown: tuple[str, ...] = ()
+    modes = tuple(ModeRun(mode) for mode in case.modes or ())
+    if numbers:
+        with _stray_linen(stray, bridged):
+            measured, sown = subject.measured(applied(case, written), control=False)
+        with _stray_linen(stray, bridged):
+            modes = nnx_modes(case, module, subject.in_mode(control=False))
+        begin = functools.partial(begin_nnx, case, module, names, variables, arguments, mesh)
+        with _stray_linen(stray, bridged):
+            trained = train(case, begin, arrays, mesh)
+    outputs: tuple[SubmoduleOutput, ...] = ()
+    if submodules:
+        recorded = bisect.recorded_lazy if lazy.is_lazy(module) else bisect.recorded_nnx
+        record = recorded(module, names.linen_module_path)
+        outputs, modes = subject.submodules(record, modes, measured.errors)
+    side = subject.result("nnx", name, measured, trained)
+    with_redrawn = functools.partial(_with_redrawn, module, names, variables, arrays)
+    return dataclasses.replace(
+        side,
+        problems=(*_whole_bridge(module), *sorted(set(stray))),
+        bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
+        names=start.names,
+        excluded=start.excluded,
+        shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
+        init_values=start.init_values,
+        repeated=start.repeated,
+        draws=len(keys),
+        repeated_draws=len(keys) - len(set(keys)),
+        first=with_redrawn(case, side.first),
+        written=tuple(sorted(written)),
+        errors={**start.errors, **side.errors},
+        submodules=outputs,
+        sown=sown,
+        modes=tuple(
+            dataclasses.replace(one, first=with_redrawn(in_mode(case, one.mode), one.first))
+            for one in modes
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What a constructed module holds, by Linen's path.
+
+    Attributes:
+      values: those that the constructor makes under a constant key, or if that fails, made;
+        `init_values` are the same on the host.
+      names: of the axes of variables that have any.
+      excluded: variables without a counterpart in Linen.
+      repeated: variables that got the same random values.
+      errors: stages that raised.
+    """
+
+    values: Variables
+    init_values: Arrays
+    names: dict[str, tuple[str | None, ...]]
+    excluded: tuple[str, ...]
+    repeated: tuple[str, ...]
+    errors: dict[str, str]
+
+
+def _start_of(
+    case: ParityCase, build: Callable[[], nnx.Module], module: nnx.Module, names: LinenNames
+) -> _Start:
     real_values, excluded = names.variables(nnx.state(module))
     errors: dict[str, str] = {}
-    init_values: dict[str, Any] = {}
-    values: dict[str, Any] = dict(real_values)
+    init_values: Arrays = {}
+    values: Variables = dict(real_values)
     try:
         init_values, values = initialise(
             case, lambda: names.variables(nnx.state(build()))[0], constant=True
         )
     except Exception as error:  # noqa: BLE001 (a finding about the migration)
         errors["init_values"] = describe_error(error)
-    shapes = {path: shape_dtype(value) for path, value in values.items()}
-    variables = replicate(
-        {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
-    )
     axis_names: dict[str, tuple[str | None, ...]] = {}
     try:
         axis_names = names_of(names, nnx.state(module))
     except ValueError as error:
         errors[SPECS] = describe_error(error)
-    written: set[str] = set()
-
-    def applied(case: ParityCase) -> Apply:
-        return apply_of(case, module, names, set())
-
-    apply = apply_of(case, module, names, written)
-    stray: list[str] = []
-    thrown: set[str] = set()
-    with _stray_linen(stray, bridged):
-        measured = Measured()
-        if numbers:
-            with noted_sowing(thrown):
-                measured = measure(case, apply, variables, arguments, arrays, control=False)
-    trained = Trained()
-    modes = tuple(ModeRun(mode) for mode in case.modes or ())
-    if numbers:
-        run = functools.partial(measure_mode, applied, variables, arrays, False)
-        with _stray_linen(stray, bridged):
-            modes = nnx_modes(case, module, run)
-        begin = functools.partial(begin_nnx, case, module, names, variables, arguments, mesh)
-        with _stray_linen(stray, bridged):
-            trained = train(case, begin, arrays, mesh)
-    with_redrawn = functools.partial(_with_redrawn, module, names, variables, arrays)
-    outputs: tuple[SubmoduleOutput, ...] = ()
-    if submodules:
-        recorded = bisect.recorded_lazy if lazy.is_lazy(module) else bisect.recorded_nnx
-        with recorded(module, names.linen_module_path) as record:
-            outputs = bisect.run(
-                case, applied(case), variables, arguments, arrays, record, measured.errors
-            )
-            modes = bisect.in_modes(case, applied, variables, arrays, record, modes)
-    return SideResult(
-        "nnx",
-        name,
-        problems=(*_whole_bridge(module), *sorted(set(stray))),
-        bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
-        shapes=shapes,
-        names=axis_names,
-        excluded=excluded,
-        shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
-        init_values=init_values,
-        repeated=repetitions(real_values, init_values),
-        draws=len(keys),
-        repeated_draws=len(keys) - len(set(keys)),
-        first=with_redrawn(case, measured.first),
-        second=measured.second,
-        others=measured.others,
-        written=tuple(sorted(written)),
-        programs={**measured.programs, **trained.programs},
-        located={**measured.located, **trained.located},
-        unseen={**measured.unseen, **trained.unseen},
-        layouts=trained.before,
-        layouts_after=trained.after,
-        losses=trained.losses,
-        state=trained.state,
-        errors={**errors, **measured.errors, **trained.errors},
-        skipped={**measured.skipped, **trained.skipped},
-        submodules=outputs,
-        untraced="" if case.compiled else OPERATIONS,
-        sown=tuple(sorted(thrown)),
-        modes=tuple(
-            dataclasses.replace(one, first=with_redrawn(in_mode(case, one.mode), one.first))
-            for one in modes
-        ),
-    )
+    repeated = repetitions(real_values, init_values)
+    return _Start(values, init_values, axis_names, excluded, repeated, errors)
 
 
 def _with_redrawn(
