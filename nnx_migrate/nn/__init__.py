@@ -49,7 +49,7 @@ from nnx_migrate.nn.building.lazy import (
     set_submodules,
 )
 from nnx_migrate.nn.building.naming import LinenNames, built_for, linen_name, out_features
-from nnx_migrate.nn.building.renaming import named_in_linen, order_in_linen
+from nnx_migrate.nn.building.renaming import called_in_linen, named_in_linen, order_in_linen
 from nnx_migrate.nn.building.sized import sized
 from nnx_migrate.nn.building.unbound import Unbound, with_params
 from nnx_migrate.nn.calls.bridging import lazy_init, makes_state
@@ -175,6 +175,7 @@ __all__ = [
     "build",
     "built_for",
     "call",
+    "called_in_linen",
     "canonicalize_dtype",
     "class_decorator",
     "combine_masks",

@@ -159,3 +159,24 @@ def test_what_is_sown_is_at_the_module_that_linen_names() -> None:
     )
     report = check(case)
     assert report.ok, [one for one in report.checks if one.status == "fail"]
+
+
+@nnm.called_in_linen(scale_="scale", head_="head")
+class Beside(nnx.Module):
+    def __init__(self, scale: float = 2.0, head: int = 2, *, rngs: nnx.Rngs) -> None:
+        self.scale, self.head = scale, head
+        self.scale_ = nnx.Param(jnp.ones((1, 3)) * scale)
+        self.head_ = nnx.Linear(3, head, rngs=rngs)
+
+    def __call__(self, x: Any) -> Any:
+        return self.head_(x * self.scale_[...] * self.scale)
+
+
+def test_attributes_beside_fields_have_linens_names() -> None:
+    made = nnm.variables_of(nnm.build(Beside, rngs=jax.random.key(0)))
+    assert {*made["params"]} == {"scale", "head"}
+    assert {*made["params"]["head"]} == {"kernel", "bias"}
+    zero = jax.tree.map(jnp.zeros_like, made)
+    model = nnm.build(Beside, rngs=jax.random.key(0))
+    np.testing.assert_array_equal(nnm.apply(model, zero, X), jnp.zeros((2, 2)))
+    assert renamed_paths(model) == {"scale": "scale_", "head": "head_"}

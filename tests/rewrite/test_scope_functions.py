@@ -173,7 +173,7 @@ def test_other_functions_keep_their_users_linen(ops: str, user: str) -> None:
         ),
         pytest.param(
             caller("A", "ops.block(x, 4)", "    Dense_0: int\n"),
-            "Linen may name it 'Dense_0'",
+            "'Dense_0' names a field as well",
             id="a field of an automatic name",
         ),
         pytest.param(

@@ -1,4 +1,4 @@
-"""Submodules whose attributes have other names than Linen gives them: ``dense_0`` for ``Dense_0``.
+"""What has other names in attributes than Linen gives it: ``dense_0`` for ``Dense_0``, ``scale_`` for ``scale``.
 
 Variables keep Linen's paths wherever Linen's trees are read or made: `apply`, `variables_of`, seeds,
 random streams, parity.
@@ -18,7 +18,7 @@ from nnx_migrate.nn.building.naming import linen_name
 from nnx_migrate.nn.variables.sharing import NAMES
 
 C = TypeVar("C", bound=type[nnx.Module])
-_KINDS, _ORDER = "_kinds_in_linen", "_order_in_linen"
+_KINDS, _ORDER, _WHOLE = "_kinds_in_linen", "_order_in_linen", "_whole_names_in_linen"
 _NUMBERS = re.compile(r"\d+(_\d+)*")
 
 
@@ -35,17 +35,38 @@ def named_in_linen(*counted: str, **names: str) -> Callable[[C], C]:
 
     def named(cls: C) -> C:
         setattr(cls, _KINDS, {**getattr(cls, _KINDS, {}), **dict.fromkeys(counted), **names})
-        construct = cls.__init__
-
-        @functools.wraps(construct)
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            construct(self, *args, **kwargs)
-            setattr(self, NAMES, tuple(_named(self)))
-
-        cls.__init__ = __init__  # type: ignore[method-assign]
-        return cls
+        return _noting(cls)
 
     return named
+
+
+def called_in_linen(**names: str) -> Callable[[C], C]:
+    """A class decorator: what Linen calls attributes that stand beside a field of that name.
+
+    >>> @called_in_linen(scale_="scale")
+    ... class Norm(nnx.Module): ...
+
+    ``scale`` is the field, and the parameter ``scale_`` is Linen's ``scale``.
+    """
+
+    def called(cls: C) -> C:
+        setattr(cls, _WHOLE, {**getattr(cls, _WHOLE, {}), **names})
+        return _noting(cls)
+
+    return called
+
+
+def _noting(cls: C) -> C:
+    """The class, whose objects note their names in Linen when they are built."""
+    construct = cls.__init__
+
+    @functools.wraps(construct)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        construct(self, *args, **kwargs)
+        setattr(self, NAMES, tuple(_named(self)))
+
+    cls.__init__ = __init__  # type: ignore[method-assign]
+    return cls
 
 
 def order_in_linen(*attributes: str) -> Callable[[C], C]:
@@ -63,8 +84,9 @@ def order_in_linen(*attributes: str) -> Callable[[C], C]:
 
 
 def _named(module: nnx.Module) -> Iterator[tuple[str, str]]:
-    """The attributes of submodules and their names in Linen, in the order in which Linen builds them."""
-    kinds: Mapping[str, str | None] = getattr(type(module), _KINDS)
+    """The attributes and their names in Linen, numbered ones in the order in which Linen builds them."""
+    yield from getattr(type(module), _WHOLE, {}).items()
+    kinds: Mapping[str, str | None] = getattr(type(module), _KINDS, {})
     used: Counter[str] = Counter()
     held = vars(module)
     first = [one for one in getattr(type(module), _ORDER, ()) if one in held]

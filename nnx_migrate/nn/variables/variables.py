@@ -45,10 +45,9 @@ def variable(
 
 
 def lacks(module: nnx.Module, name: str) -> bool:
-    """Whether a module has nothing under a name that a variable may have: methods like ``train`` are in no one's way."""
-    if isinstance(getattr(type(module), name, None), property):
-        return False
-    return vars(module).get(name) is None
+    """Whether a module has nothing under a name that a variable may have: ``train`` of NNX is in no one's way."""
+    is_of_class = getattr(type(module), name, None) is not getattr(nnx.Module, name, None)
+    return not is_of_class and vars(module).get(name) is None
 
 
 def is_moved_by_init(one: Any) -> bool:

@@ -16,6 +16,10 @@ from nnx_migrate.edit.statements import GONE, TAKEN, without_keyword
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.class_values import ClassValue, class_values
 from nnx_migrate.rewrite.classes.abstract_methods import check_abstract_methods, is_interface
+from nnx_migrate.rewrite.classes.checks.attribute_names import (
+    check_attribute_names,
+    other_attributes,
+)
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.class_defaults import (
@@ -107,7 +111,7 @@ from nnx_migrate.rewrite.classes.writing.document import class_docstring
 from nnx_migrate.rewrite.classes.writing.in_scope import builders_of
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of
 from nnx_migrate.rewrite.classes.writing.lazy import lazy_call
-from nnx_migrate.rewrite.classes.writing.linen_names import named_in_linen
+from nnx_migrate.rewrite.classes.writing.linen_names import called_in_linen, named_in_linen
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo
@@ -190,6 +194,9 @@ class _Conversion:
         self.counted = counted_calls(self.cls, self.sizes, compact)
         elsewhere = {id(one.site.call) for one in self.counted.values() if one.site is not None}
         own = {key: one for key, one in self.items.items() if key not in elsewhere}
+        every = {**own, **self.helpers.parameters}
+        self.renames = other_attributes(self.project, self.cls, compact, every)
+        check_attribute_names(self.project, self.cls, compact, every, self.renames)
         check_items(self.cls, own, self.helpers.parameters, compact)
         self.methods = Methods(self.project, self.cls)
         self.makings = makings_of(self.project, self.methods, self.cls, self.items, self.context)
@@ -429,6 +436,7 @@ class _Conversion:
             held=reads.held,
             streams=reads.streams,
             counted=self.counted,
+            renames=self.renames,
         )
         part = convert_compact(compact)
         check_lazy(self.project, self.cls, method, part.lazy)
@@ -499,7 +507,8 @@ class _Conversion:
         node = self.cls.node
         stems = constructor.compact.stems if constructor.compact else frozenset()
         order = constructor.compact.order if constructor.compact else ()
-        self.remarks.imports |= {"nnm"} if stems else set()
+        renames = constructor.compact.renames if constructor.compact else {}
+        self.remarks.imports |= {"nnm"} if stems or renames else set()
         inside = frozenset(map(id, walk(node))) - {id(node)}
 
         def written(renderer: Renderer) -> list[Any]:
@@ -507,6 +516,8 @@ class _Conversion:
             made = without_keyword(made, "kw_only")  # which the constructor says now
             if stems:
                 made = named_in_linen(made, renderer.page, counted=stems, order=order)
+            if renames:
+                made = called_in_linen(made, renderer.page, renames)
             return [with_comments_of(renderer.sources.pairs[id(node)], made)]
 
         alone = written(renderer_of(self.cls.module))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -25,7 +25,8 @@ class Name:
 
     Exactly one is set: ``literal``; ``text`` (an f-string over loop variables); ``explicit`` (the
     user's own expression); ``counted`` (argument of the run-time counter: a quoted class name, or
-    the expression that is called). With a ``stem`` it is no name of Linen's, which numbers it at run time.
+    the expression that is called). With a ``stem`` it is no name of Linen's, which numbers it at run time; with
+    ``linen`` that is Linen's name.
     """
 
     literal: str | None = None
@@ -33,6 +34,7 @@ class Name:
     explicit: ast.expr | None = None
     counted: ast.expr | str | None = None
     stem: str | None = None  # the attribute without its numbers
+    linen: str | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,19 @@ def names_of(
         else:
             result[id(item.call)] = found.names[id(item.call)]
     return Numbering(result, found.indexes, not found.conditional)
+
+
+def with_other_attributes(names: Mapping[int, Name], others: Mapping[str, str]) -> dict[int, Name]:
+    """The attributes of items by id, elsewhere where the class has Linen's name for something else.
+
+    Args:
+      others: the attributes of those, by Linen's name.
+    """
+    found = dict(names)
+    for key, one in names.items():
+        if one.literal is not None and one.literal in others:
+            found[key] = replace(one, literal=others[one.literal], linen=one.literal)
+    return found
 
 
 def _after_base(item: Item, kind: str) -> Refused:

@@ -224,7 +224,7 @@ class M(nn.Module):
     return nn.Dense(3)(x)
 """
     )
-    assert "Linen may name it 'Dense_0'" in found.reason
+    assert "'Dense_0' names a " in found.reason
 
 
 def test_an_attribute_that_holds_one_submodule_here_and_some_of_a_list_there_is_refused() -> None:

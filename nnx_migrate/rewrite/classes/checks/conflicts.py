@@ -191,38 +191,6 @@ def _is_in(item: Item, collection: str | None) -> bool:
     return item.kind is ItemKind.PARAM and collection in (None, "params")
 
 
-def check_automatic(
-    items: Mapping[int, Item], taken: Iterable[str], compact: ast.FunctionDef | None
-) -> None:
-    """Refuse an automatic name (``Dense_0``) that a field or method has.
-
-    Raises:
-      Refused: at the submodule of that class.
-    """
-    if compact is None:
-        return
-    stems = {stem: name for name in taken if (stem := _automatic_stem(name))}
-    for node in walk(compact):
-        item = items.get(id(node))
-        if item is None or item.site is None or item.name is not None:
-            continue
-        built = item.site.numbers | {item.site.class_name or ""}
-        name = next((stems[one] for one in sorted(built & stems.keys())), None)
-        if name is not None:
-            raise Refused(
-                item.call,
-                f"Linen may name it {name!r}, which names a field or a method as well",
-                "rename the field or the method",
-                "names",
-            )
-
-
-def _automatic_stem(name: str) -> str:
-    """``Dense`` of ``Dense_0``; empty for a name that Linen gives no submodule."""
-    stem, _, number = name.rpartition("_")
-    return stem if number.isdigit() else ""
-
-
 def check_stored(attributes: Iterable[Attribute]) -> None:
     """Refuse a variable or submodule of ``setup`` whose own name is another attribute's.
 

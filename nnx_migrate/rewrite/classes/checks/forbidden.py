@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.rewrite.classes.checks.conflicts import (
-    check_automatic,
     check_collections,
     check_mangled,
     check_named_arguments,
@@ -221,7 +220,6 @@ def check_items(
       Refused: an item has such a name or place.
     """
     every = {**items, **in_helpers}
-    _check_names(cls, every, compact)
     check_collections(every)
     check_mangled(every.values())
     check_sown(cls, every)
@@ -268,23 +266,3 @@ def check_given(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     "pass it in the call",
                     RULE,
                 )
-
-
-def _check_names(
-    cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None
-) -> None:
-    """Linen keeps variables apart from Python attributes; NNX does not."""
-    fields = {one.name for one in cls.fields}
-    methods = {name for one in cls.mro for name in one.methods}
-    check_automatic(items, fields | methods, compact)
-    for item in items.values():
-        name = item.name.value if isinstance(item.name, ast.Constant) else None
-        if item.kind is ItemKind.STREAM or name not in fields | methods:
-            continue
-        kind = "a field" if name in fields else "a method"
-        raise Refused(
-            item.call,
-            f"{name!r} names {kind} as well, and an NNX module has one attribute of a name",
-            f"rename the {kind.partition(' ')[2]}",
-            "names",
-        )

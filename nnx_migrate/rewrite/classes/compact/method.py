@@ -32,6 +32,7 @@ class CompactMethod:
       held: edits of the values of variables, valid in both.
       streams: names of the streams that keys are drawn from, by id of the call.
       counted: what calls of other methods build, by id of the call: Linen counts it there.
+      renames: attributes of what has a name in Linen that the class has for something else, by that name.
     """
 
     project: Project
@@ -50,6 +51,7 @@ class CompactMethod:
     held: Edits = field(default_factory=dict)
     streams: Mapping[int, str] = field(default_factory=dict)
     counted: Mapping[int, Item] = field(default_factory=dict)
+    renames: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:

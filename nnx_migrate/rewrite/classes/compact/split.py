@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import dotted, tree_of
@@ -44,6 +44,7 @@ class CompactPart:
       lazy: variables that only the call can create, by id of their call.
       reads: global names that the lines read.
       stems: first parts of attributes that Linen numbers at run time.
+      renames: Linen's names of attributes that are not called so.
       order: those attributes as Linen builds them, where ``__init__`` does so in another order.
       updates: assignments to variables' values that ``__init__`` does, too, by id.
       spent: draws of keys that only ``__init__`` needs, by id of the call.
@@ -58,6 +59,7 @@ class CompactPart:
     updates: frozenset[int] = frozenset()
     spent: frozenset[int] = frozenset()
     stems: frozenset[str] = frozenset()
+    renames: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
 
 
@@ -159,6 +161,7 @@ class _Split:
             self.updates,
             frozenset(spent),
             frozenset(one.stem for one in found.names.values() if one.stem is not None),
+            {one.literal: one.linen for one in found.names.values() if one.literal and one.linen},
             order_in_linen(self.kept, found.names),
         )
 

@@ -26,7 +26,12 @@ from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Index
-from nnx_migrate.rewrite.classes.naming import Name, names_of, numbered
+from nnx_migrate.rewrite.classes.naming import (
+    Name,
+    names_of,
+    numbered,
+    with_other_attributes,
+)
 from nnx_migrate.rewrite.classes.reading.aliases import changed_elsewhere, with_aliases
 from nnx_migrate.rewrite.classes.reading.comprehensions import (
     refuse_equal_keys,
@@ -209,7 +214,7 @@ def _names(
         asked = [tested_parameters(test, method.askable) for test in call_tests(steps, taint)]
         wants = replace(one.wants, facts=one.wants.facts.union(*asked))
         raise Refused(one.node, one.reason, one.recipe, one.rule, wants) from None
-    names = found.names
+    names: Mapping[int, Name] = with_other_attributes(found.names, method.renames)
     if found.is_even and not (method.is_function or method.numbered or numbered(steps)):
         taken = words.new_child({**method.cls.methods})
         names = {**names, **(run_time_names(steps, names, found.indexes, taken) or {})}

@@ -1,8 +1,8 @@
-"""``@nnm.named_in_linen(...)``: what Linen calls submodules whose attributes have other names."""
+"""``@nnm.named_in_linen(...)``, ``@nnm.called_in_linen(...)``: Linen's names of attributes that are called otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from nnx_migrate.edit.calls import Argument, call, named
@@ -34,6 +34,21 @@ def named_in_linen(
     calls = [call("nnm.named_in_linen", *given)]
     if order:
         calls.append(call("nnm.order_in_linen", *(Argument(string(one, '"')) for one in order)))
+    return _decorated(cls, page, calls)
+
+
+def called_in_linen(cls: Any, page: Page, names: Mapping[str, str]) -> Any:
+    """A class statement with the decorator.
+
+    Args:
+      names: Linen's, by the attribute.
+    """
+    given = [named(one, string(name, '"')) for one, name in sorted(names.items())]
+    return _decorated(cls, page, [call("nnm.called_in_linen", *given)])
+
+
+def _decorated(cls: Any, page: Page, calls: Iterable[Any]) -> Any:
+    """With these as the innermost decorators."""
     statements = (wrapped(run(one), len("@"), page) for one in calls)
     made = [cst.Decorator(one.body[0].value) for one in statements]
     return cls.with_changes(decorators=[*cls.decorators, *made])
