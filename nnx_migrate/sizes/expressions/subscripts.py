@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import keyword
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.expression import Const, Expr
 from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     NONE,
@@ -19,6 +20,7 @@ from nnx_migrate.abstract.values import (
     Instance,
     Joined,
     Library,
+    Partial,
     Record,
     Repeated,
     RepeatedDict,
@@ -78,10 +80,8 @@ def key_text(key: ast.expr | None) -> str | None:
 def item_of(
     interpreter: Interpreter, base: Value, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
-    """``base[index]``."""
-    number = None
-    if isinstance(key, Static) and key.expr.is_constant:
-        number = key.expr.constant
+    """``base[index]``, where the index has the value `key`."""
+    number = _constant(key)
     match base:
         case Joined():
             return item_of(interpreter, alike(base), key, index, frame)
@@ -90,62 +90,24 @@ def item_of(
         case Choice(options=options):
             held = [one for one in options if is_none(one) is not True] or options
             return join_all(None, [item_of(interpreter, one, key, index, frame) for one in held])
-        case Sequence(items=items) if isinstance(number, int):
-            return items[number] if -len(items) <= number < len(items) else Unknown("out of range")
-        case Sequence() if isinstance(index, ast.Slice):
-            return _slice(interpreter, base, index, frame)
-        case Sequence(items=items) if items:
-            _leave_choice(interpreter, items, key, frame)
-            result = items[0]
-            for other in items[1:]:
-                result = join(None, result, other)
-            return result
-        case Extended(first=first, rest=rest):
-            if isinstance(number, int) and 0 <= number < len(first):
-                return first[number]
-            if isinstance(number, int) and number < 0 and _is_filter(rest):  # nothing may follow
-                return join(None, first[-1], rest.item) if number == -1 else Unknown("from the end")
-            if isinstance(index, ast.Slice):
-                return _rest_of(first, rest, index)
-            return item_of(interpreter, rest, key, index, frame)
+        case Sequence():
+            return _of_sequence(interpreter, base, key, index, frame)
+        case Extended():
+            return _of_extended(interpreter, base, key, index, frame)
         case Repeated() if isinstance(index, ast.Slice):
             return replace(base, length=None, reordered=base.reordered or index.step is not None)
         case Repeated(is_numbered=False):
             return Unknown("an item of a list that only some rounds fill")
-        case Repeated(item=item):
-            if interpreter.loops and base.origin is not None and not isinstance(item, Array):
-                loop = interpreter.loops[-1]
-                loop.meet(base.origin, base.length)
-                _note_order(interpreter, loop, base, key)
-            if frame.own and isinstance(item, Submodule | Instance):
-                note_index(interpreter, base, key, index)
-            return item
+        case Repeated():
+            return _of_repeated(interpreter, base, key, index, frame)
         case RepeatedDict(each=every) if _meets_all(interpreter, every, key, index):
             if every.origin is not None:
                 interpreter.loops[-1].meet(every.origin, every.length)
             return every.item
-        case Record(entries=entries, default=default):
-            text = str(number) if number is not None else key_text(index)
-            if text in entries:
-                return entries[text]
-            is_tuple = all(one.isidentifier() and not keyword.iskeyword(one) for one in entries)
-            if isinstance(number, int) and is_tuple:  # a dict with such keys has no entry 1
-                present = [one for one in entries.values() if is_none(one) is not True]
-                return present[number] if -len(present) <= number < len(present) else Unknown()
-            if default is not None or not entries:
-                return default or Unknown("unknown key")
-            values = list(entries.values())
-            _leave_choice(interpreter, values, key, frame)
-            return values[0] if all(one == values[0] for one in values) else _any_of(values)
-        case Argument(path=path):
-            if isinstance(number, int):
-                return Argument(f"{path}[{number}]")
-            if isinstance(number, str):  # its entries are arrays of their own
-                return Unknown(f"the entry {number!r} of {path}, whose size no argument shows")
-            is_counted = isinstance(key, Static) and not key.expr.is_constant
-            if is_counted and interpreter.settled(base) is base:
-                return Array((None,))  # of a list the items may differ: ``inputs[i]``
-            return index_array(interpreter, base.array(), index, frame)
+        case Record():
+            return _of_record(interpreter, base, key, index, frame)
+        case Argument():
+            return _of_argument(interpreter, base, key, index, frame)
         case Array():
             return index_array(interpreter, base, index, frame)
         case ShapeOf(shape_of=array):
@@ -160,6 +122,81 @@ def item_of(
             return Static(Expr(ast.Subscript(expr.node, part.node, ast.Load())))
         case _:
             return Unknown("item of an unknown value", is_item=True)
+
+
+def _of_sequence(
+    interpreter: Interpreter, base: Sequence, key: Value, index: ast.expr, frame: Frame
+) -> Value:
+    items, number = base.items, _constant(key)
+    if isinstance(number, int):
+        return items[number] if -len(items) <= number < len(items) else Unknown("out of range")
+    if isinstance(index, ast.Slice):
+        return _slice(interpreter, base, index, frame)
+    if not items:
+        return Unknown("item of an unknown value", is_item=True)
+    _leave_choice(interpreter, items, key, frame)
+    return functools.reduce(functools.partial(join, None), items)
+
+
+def _of_extended(
+    interpreter: Interpreter, base: Extended, key: Value, index: ast.expr, frame: Frame
+) -> Value:
+    first, rest, number = base.first, base.rest, _constant(key)
+    if isinstance(number, int) and 0 <= number < len(first):
+        return first[number]
+    if isinstance(number, int) and number < 0 and _is_filter(rest):  # nothing may follow
+        return join(None, first[-1], rest.item) if number == -1 else Unknown("from the end")
+    if isinstance(index, ast.Slice):
+        return _rest_of(first, rest, index)
+    return item_of(interpreter, rest, key, index, frame)
+
+
+def _of_repeated(
+    interpreter: Interpreter, base: Repeated, key: Value, index: ast.expr, frame: Frame
+) -> Value:
+    if interpreter.loops and base.origin is not None and not isinstance(base.item, Array):
+        loop = interpreter.loops[-1]
+        loop.meet(base.origin, base.length)
+        _note_order(interpreter, loop, base, key)
+    if frame.own and isinstance(base.item, Submodule | Instance):
+        note_index(interpreter, base, key, index)
+    return base.item
+
+
+def _of_record(
+    interpreter: Interpreter, base: Record, key: Value, index: ast.expr, frame: Frame
+) -> Value:
+    entries, number = base.entries, _constant(key)
+    text = str(number) if number is not None else key_text(index)
+    if text in entries:
+        return entries[text]
+    is_tuple = all(one.isidentifier() and not keyword.iskeyword(one) for one in entries)
+    if isinstance(number, int) and is_tuple:  # a dict with such keys has no entry 1
+        present = [one for one in entries.values() if is_none(one) is not True]
+        return present[number] if -len(present) <= number < len(present) else Unknown()
+    if base.default is not None or not entries:
+        return base.default or Unknown("unknown key")
+    values = list(entries.values())
+    _leave_choice(interpreter, values, key, frame)
+    return values[0] if all(one == values[0] for one in values) else _any_of(values)
+
+
+def _of_argument(
+    interpreter: Interpreter, base: Argument, key: Value, index: ast.expr, frame: Frame
+) -> Value:
+    number = _constant(key)
+    if isinstance(number, int):
+        return Argument(f"{base.path}[{number}]")
+    if isinstance(number, str):  # its entries are arrays of their own
+        return Unknown(f"the entry {number!r} of {base.path}, whose size no argument shows")
+    is_counted = isinstance(key, Static) and not key.expr.is_constant
+    if is_counted and interpreter.settled(base) is base:
+        return Array((None,))  # of a list the items may differ: ``inputs[i]``
+    return index_array(interpreter, base.array(), index, frame)
+
+
+def _constant(key: Value) -> Const:
+    return key.expr.constant if isinstance(key, Static) and key.expr.is_constant else None
 
 
 def _leave_choice(
@@ -235,21 +272,13 @@ def _shape_item(
 def _bound(interpreter: Interpreter, node: ast.expr | None, frame: Frame) -> int | str | None:
     if node is None:
         return None
-    value = interpreter.evaluate(node, frame)
-    known = isinstance(value, Static) and value.expr.is_constant
-    constant = value.expr.constant if known and isinstance(value, Static) else "?"
+    constant = _constant(interpreter.evaluate(node, frame))
     return constant if isinstance(constant, int) else "?"
 
 
 def _any_of(values: list[Value]) -> Value:
-    functions = all(isinstance(one, Library | Function) or _is_partial(one) for one in values)
+    functions = all(isinstance(one, Library | Function | Partial) for one in values)
     return Choice(tuple(values)) if functions or len(values) <= 8 else Unknown("one of many")
-
-
-def _is_partial(value: Value) -> bool:
-    from nnx_migrate.abstract.values import Partial
-
-    return isinstance(value, Partial)
 
 
 def _static_slice(interpreter: Interpreter, expr: Expr, index: ast.expr, frame: Frame) -> Value:
