@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,7 +121,7 @@ class Children:
 
 
 def children_of(
-    project: Project, cls: ClassInfo, attributes: list[Attribute], items: Mapping[int, Item]
+    project: Project, cls: ClassInfo, attributes: Sequence[Attribute], items: Mapping[int, Item]
 ) -> Children:
     """The submodules of ``cls``."""
     held: dict[str, str | None] = {}
