@@ -68,3 +68,22 @@ def test_what_is_no_module_leaves_the_field_alone(call: str) -> None:
 def test_the_size_after_a_method_of_a_module_is_asked_for(field: str, size: str) -> None:
     result = sizes_of(compact("return nn.LayerNorm()(self.body.features(x))", field))
     assert sites(result)["nn.LayerNorm()"] == {"in_features": size}
+
+
+@pytest.mark.parametrize(
+    ("field", "size"),
+    [
+        ("parts: dict[str, nn.Module]", "LayerNorm_0_in_features"),
+        ("parts: dict", "LayerNorm_0_in_features"),
+        ("parts: Any", "LayerNorm_0_in_features"),
+        ("parts: 'Mapping[str, nn.Module]'", "LayerNorm_0_in_features"),
+        ("parts: dict[str, Callable]", "in_features"),
+    ],
+)
+@pytest.mark.parametrize("item", ["self.parts['body']", "self.parts[self.kind]"])
+def test_the_size_after_an_entry_of_a_table_is_asked_for_unless_it_holds_functions(
+    field: str, size: str, item: str
+) -> None:
+    fields = f"{field}\n    kind: str = 'body'"
+    result = sizes_of(compact(f"return nn.LayerNorm()({item}(x))", fields))
+    assert sites(result)["nn.LayerNorm()"] == {"in_features": size}

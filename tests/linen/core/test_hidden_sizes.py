@@ -12,6 +12,7 @@ from flax import errors, nnx
 
 from nnx_migrate import linen as nn
 from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.sizes import sizing
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 
 IMAGES = jnp.ones((2, 8, 6, 3))
@@ -87,10 +88,74 @@ def test_a_method_that_reaches_it_with_another_shape_raises_linens_error() -> No
         model.apply(variables, jnp.ones((2, 4, 4, 3)), method=lambda one, x: one.encode(x))
 
 
-def test_a_shape_that_the_module_itself_keeps_is_asked_for() -> None:
+def test_a_shape_that_the_module_itself_keeps_is_that_of_init(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sizing, "_known", {})
     model, variables = _with(Kept, IMAGES)
+    found = model.apply(variables, jnp.ones((2, 5)), method="decode")
+    np.testing.assert_array_equal(found, 8 * model.bind(variables).head(jnp.ones((2, 5))))
+    model.apply(variables, IMAGES[:1])  # another batch makes no difference
+    np.testing.assert_array_equal(
+        found[:1], model.apply(variables, jnp.ones((1, 5)), method="decode")
+    )
+
+
+@pytest.mark.parametrize("others", [(), (IMAGES, jnp.ones((2, 6, 8, 3)))])
+def test_a_shape_that_the_module_itself_keeps_and_no_call_or_several_show_is_asked_for(
+    others: tuple[jax.Array, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, variables = _with(Kept, IMAGES)
+    monkeypatch.setattr(sizing, "_known", {})
+    for images in others:
+        model.init(KEY, images)
     with pytest.raises(UnknownSize, match="show the size x_shape"):
         model.apply(variables, jnp.ones((2, 5)), method="decode")
+
+
+class Towers(nnx.Module):
+    """Two inputs whose whole shapes show in variables, and a width."""
+
+    def __init__(
+        self,
+        *,
+        ids_shape: tuple[int, ...],
+        images_shape: tuple[int, ...],
+        code_features: int,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self.places = nnx.Param(rngs.params.normal((1, ids_shape[1])))
+        self.pixels = nnx.Param(rngs.params.normal((1, *images_shape[1:])))
+        self.head = nnx.Linear(code_features, 3, rngs=rngs)
+
+    def read(self, ids: jax.Array) -> jax.Array:
+        return ids * self.places[...]
+
+    def see(self, images: jax.Array) -> jax.Array:
+        return images * self.pixels[...]
+
+    def plan(self, code: jax.Array) -> jax.Array:
+        return self.head(code)
+
+    def __call__(
+        self, ids: jax.Array, images: jax.Array, code: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        return self.read(ids), self.see(images), self.plan(code)
+
+
+@pytest.mark.parametrize(
+    "is_new", [False, True], ids=["after init", "variables of another process"]
+)
+def test_each_method_of_several_inputs_has_the_shapes_of_the_variables(
+    is_new: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = jnp.ones((2, 7)), IMAGES, jnp.ones((2, 5))
+    model, variables = _with(Towers, *inputs)
+    wanted = model.apply(variables, *inputs)
+    if is_new:
+        monkeypatch.setattr(sizing, "_known", {})
+    for method, given, one in zip(("read", "see", "plan"), inputs, wanted, strict=True):
+        np.testing.assert_array_equal(model.apply(variables, given, method=method), one)
 
 
 def test_parts_and_multiples_of_a_size_show_it() -> None:

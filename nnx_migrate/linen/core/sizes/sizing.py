@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 
 from nnx_migrate.linen.core.sizes.arrays import is_array
-from nnx_migrate.linen.core.sizes.built import built_shapes, shapes_of
+from nnx_migrate.linen.core.sizes.built import are_alike, built_shapes, shapes_of
 from nnx_migrate.linen.core.sizes.declaration import Size
 from nnx_migrate.linen.core.sizes.solving import solve, solve_part
 
@@ -39,11 +39,36 @@ class Sizing:
 
         def solved() -> dict[str, Any]:
             initial = self._initial(method, args, kwargs) if held else None
-            if initial and shapes_of(held).items() <= built_shapes(self.make, initial).items():
+            if initial and self._builds(held, initial):
                 return initial
-            return solve(self.make, self.sizes, self.optional, method, args, kwargs, held)
+            try:
+                return solve(self.make, self.sizes, self.optional, method, args, kwargs, held)
+            except Exception:
+                known = self._of_variables(held)
+                if known is None:
+                    raise
+                return known
 
         return self._with(solved, _alike(self.make, method, args, kwargs, held))
+
+    def _of_variables(self, held: Any) -> dict[str, Any] | None:
+        """The sizes of another call, `init` as a rule, with which a module has the variables held.
+
+        None where two such calls built modules that are not alike: nobody knows which one is meant.
+        """
+        fitting = [one for one in self._earlier() if held and self._builds(held, one)]
+        if all(are_alike(self.make, fitting[0], one) for one in fitting[1:]):
+            return next(iter(fitting), None)
+        return None
+
+    def _earlier(self) -> Iterator[dict[str, Any]]:
+        """The sizes of other calls of the class with its fields, the last one first."""
+        own = _class_and_fields(self.make)
+        return (sizes for key, sizes in reversed(_known.items()) if key[: len(own)] == own)
+
+    def _builds(self, held: Any, sizes: dict[str, Any]) -> bool:
+        """Whether a module with these sizes has the variables held."""
+        return shapes_of(held).items() <= built_shapes(self.make, sizes).items()
 
     def _initial(self, method: str, args: tuple[Any, ...], kwargs: Any) -> dict[str, Any] | None:
         """The sizes of a call without variables, if to find them again would run code of the class."""
@@ -81,8 +106,12 @@ def _alike(
         shapes = tuple(
             (one.shape, one.dtype) if is_array(one) else (type(one), one) for one in leaves
         )
-        key = (make.func, tuple(make.keywords.items()), method, tree, shapes)
+        key = (*_class_and_fields(make), method, tree, shapes)
         hash(key)
     except TypeError:
         return None
     return key
+
+
+def _class_and_fields(make: functools.partial[Any]) -> tuple[Any, ...]:
+    return make.func, tuple(make.keywords.items())

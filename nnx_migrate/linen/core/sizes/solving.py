@@ -54,7 +54,9 @@ def solve(
     if hidden:
         needed = {name: sizes[name] for name in (*hidden, *measured)}
         if any(one.shows_nowhere for one in needed.values()):
-            found |= called_on(make, needed, found, method, args, kwargs)
+            shown = shown_by(make, needed, found, held) if held else {}
+            rest = {name: one for name, one in needed.items() if name not in shown}
+            found |= called_on(make, rest, {**found, **shown}, method, args, kwargs) | shown
         needed = {name: one for name, one in needed.items() if name not in found}
         call = functools.partial(called_on, make, method=method, args=args, kwargs=kwargs)
         given = shapes_in((args, kwargs))

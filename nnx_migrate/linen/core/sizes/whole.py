@@ -42,10 +42,18 @@ def fitting_shape(
     given: Iterable[Shape],
     held: Mapping[tuple[str, ...], Shape],
 ) -> Shape | None:
-    """The first of the call's inputs' shapes for which the module has the variables held."""
+    """The first of the call's inputs' shapes for which the module has the variables held that hang on it.
+
+    Args:
+      sizes: a trial of this size among them.
+    """
+    trial = tried(functools.partial(built_shapes, make, dict(sizes))) or {}
     for shape in given:
         shapes = tried(functools.partial(built_shapes, make, {**sizes, name: shape}))
-        if shapes is not None and all(held.get(path, one) == one for path, one in shapes.items()):
+        if shapes is None:
+            continue
+        others = {path: one for path, one in shapes.items() if trial.get(path) != one}
+        if all(held.get(path, one) == one for path, one in others.items()):
             return shape
     return None
 

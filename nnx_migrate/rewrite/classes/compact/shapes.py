@@ -284,14 +284,22 @@ def _collections(method: ast.FunctionDef, arrays: Collection[str]) -> set[str]:
                 apart.add(name)
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
                 named.add(name)
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int())):
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if not _is_slice(index):
                 apart.add(name)
+            case ast.Call(func=ast.Name(id="enumerate" | "reversed" | "zip"), args=args):
+                apart |= {one.id for one in args if isinstance(one, ast.Name)}
             case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=name)):
                 aliases.append((alias, name))
     found = named | (apart - surely)
     for _ in aliases:
         found |= {name for alias, name in aliases if alias in found}
     return found
+
+
+def _is_slice(index: ast.expr) -> bool:
+    """Whether an index takes a part that is no item: ``1:``, ``..., 0``, ``None``."""
+    is_axis = isinstance(index, ast.Constant) and index.value in (None, ...)
+    return is_axis or isinstance(index, ast.Slice | ast.Tuple)
 
 
 def _arrays(method: ast.FunctionDef) -> set[str]:
