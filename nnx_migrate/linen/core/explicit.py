@@ -191,8 +191,10 @@ def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:
     if not isinstance(module, ExplicitInLazy):
         raise TypeError(f"expected lazy(Class)(...), found {type(module).__name__}")
     keys = rngs if isinstance(rngs, Mapping) else {"params": rngs}
-    with on_trial(Scope({}, keys, mutable=True, flags={"initializing": True}), {}):
-        make = module._nnm_sizing().for_call("__call__", args, kwargs, None)
+    sizing = module._nnm_sizing()
+    scope = Scope({}, keys, mutable=True, flags={"initializing": True})
+    with on_trial(scope, {}, sizing.fields):
+        make = sizing.for_call("__call__", args, kwargs, None)
     model = nnm.build(make, rngs=rngs)
     return build(model, *args, rngs=rngs, **kwargs) if definitions_in(model) else model
 

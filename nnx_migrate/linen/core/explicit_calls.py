@@ -44,7 +44,7 @@ class ExplicitCalls:
 
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method; one that may makes the variables that are not held."""
-        with on_trial(self.scope, self.held()) as lazy:
+        with on_trial(self.scope, self.held(), self.sizing.fields) as lazy:
             model, held, made, lacking = self._prepared(method, args, kwargs, lazy)
         run = method if method == "__call__" else functools.partial(self._handing, method)
         is_again = made is None and not lacking
@@ -102,7 +102,7 @@ class ExplicitCalls:
         Args:
           given: the shapes of the inputs of that call.
         """
-        with on_trial(self.scope, self.held()):
+        with on_trial(self.scope, self.held(), self.sizing.fields):
             model, held, made = self._prepared_part(function, part, calls, given)
         return self._applied(model, function, held, made, (), {})
 
@@ -145,7 +145,7 @@ class ExplicitCalls:
         Args:
           given: the shapes of a call's inputs, which one of the module itself may have.
         """
-        with on_trial(self.scope, self.held()):
+        with on_trial(self.scope, self.held(), self.sizing.fields):
             if given and any(size.is_whole for size in self.sizing.sizes.values()):
                 return nnm.abstract(self.sizing.for_part(self.held(), None, given))
             counters = self.scope.rng_counters
@@ -169,7 +169,7 @@ class ExplicitCalls:
         scope, path = self.scope, self._path()
         draws = scope.rng_counters.setdefault(_DRAWN, {})
         draws.update({(path, name): number for name, number in self._drawn().items()})
-        lazy = LazySubmodules(scope, held)
+        lazy = LazySubmodules(scope, held, self.sizing.fields)
         with context.outside(), context.binding(lazy.bind):
             outputs, changed = nnm.apply(
                 model,

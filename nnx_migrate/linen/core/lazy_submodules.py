@@ -27,9 +27,15 @@ from flax import nnx
 
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.random_numbers import kept_random_numbers
-from nnx_migrate.linen.core.scope import Scope
+from nnx_migrate.linen.core.scope import Scope, adopted_modules
 from nnx_migrate.linen.core.tree import modules_in
-from nnx_migrate.nn.variables.sharing import definitions_in
+from nnx_migrate.nn.variables.sharing import (
+    as_made,
+    definitions_in,
+    is_lazy,
+    linen_place,
+    nodes_of,
+)
 from nnx_migrate.nn.variables.state import mark_use, running_module
 
 Place = tuple[str, ...]  # in Linen's variables
@@ -48,6 +54,7 @@ class _Run:
       bound: those owned that were called, by path.
       roots: the scopes beside the roots of the trees of modules that were handed in, by root.
       guests: those handed in that were called, by the scope where their owner has them.
+      copies: of the modules in fields, by their ids: one that several hold is the first's to own.
     """
 
     copy: nnx.Module
@@ -56,15 +63,26 @@ class _Run:
     bound: dict[Place, Any] = field(default_factory=dict)
     roots: dict[Any, Scope] = field(default_factory=dict)
     guests: dict[Any, Any] = field(default_factory=dict)
+    copies: dict[Any, Any] = field(default_factory=dict)
 
 
 class LazySubmodules:
     """The lazy modules inside of the explicit module of a scope, while one call of it runs."""
 
-    def __init__(self, scope: Any, held: Mapping[str, Any]) -> None:
-        """Start with the variables that the scope holds, and its keys."""
+    def __init__(self, scope: Any, held: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+        """Start with the variables that the scope holds, and its keys.
+
+        Args:
+          fields: what the fields of the explicit module were given.
+        """
         self._around = scope
         self._held = held
+        self._given = {
+            f"{name}{suffix}": (name, one._id)
+            for name, value in fields.items()
+            for suffix, one in modules_in(value)
+            if hasattr(one, "_id")
+        }
         self._runs: dict[int, _Run] = {}  # by the identity of the copy; the last one counts
 
     def bind(self, module: Any) -> Any:
@@ -79,11 +97,40 @@ class LazySubmodules:
         home = module._nnm_home()
         if self._is_elsewhere(home):
             return self._guest(run, module)
+        if module._id in run.copies:
+            known = run.copies[module._id]
+            if known.scope is None:  # a field of another one, which has adopted it
+                known = adopted_modules(run.scope)[known._id]
+            mark_use(known.scope.path[len(self._around.path) :])
+            return known
         place = place if home is None else home.path[len(self._around.path) :]
         if place not in run.bound:
             mark_use(place)
             run.bound[place] = self._bound_at(run, module, run.scope, place)
         return run.bound[place]
+
+    def _own(self, run: _Run) -> None:
+        """Bind what the explicit module holds in the order of its fields, if several hold one module.
+
+        As in Linen, that one is owned by the first that is reached so, whichever is called first.
+        """
+        nodes = {path: one for path, one in nodes_of(run.copy, as_made) if is_lazy(one)}
+        # A copy of the explicit module has other objects for what its fields hold.
+        given = {p: self._given.get("/".join(p), ("/".join(p), nodes[p]._id)) for p in nodes}
+        ids = {path: one for path, (_, one) in given.items()}
+        if len({*ids.values()}) == len(nodes):
+            return
+        place = linen_place(run.copy)
+        for path in _in_linens_order(given):
+            one = nodes[path]
+            if self._is_elsewhere(one._nnm_home()):
+                continue
+            if ids[path] not in run.copies:
+                at = tuple(map(str, place(path)))
+                made = self._bound_at(run, one, run.scope, at)
+                run.bound[at] = run.copies[ids[path]] = made
+                made._try_setup(shallow=True)  # it owns what its fields hold
+            run.copies[one._id] = run.copies[ids[path]]
 
     def _is_elsewhere(self, home: Any) -> bool:
         """Whether a scope is not below that of the explicit module."""
@@ -104,9 +151,8 @@ class LazySubmodules:
     def _bound_at(self, run: _Run, module: Any, scope: Scope, place: Place) -> Any:
         for name in place:
             scope = scope.push(name, reuse=True)
-        guests = {one._id: self._guest(run, one) for one in self._guests_in(module)}
-        copies: Any = guests or True
-        return module.clone(parent=scope, name=scope.name, _deep_clone=copies)
+        run.copies.update({one._id: self._guest(run, one) for one in self._guests_in(module)})
+        return module.clone(parent=scope, name=scope.name, _deep_clone=run.copies)
 
     def _guests_in(self, module: Any) -> Iterator[Any]:
         """The modules in the fields of one, and in theirs, that others have made."""
@@ -158,16 +204,37 @@ class LazySubmodules:
         scope = _beside(self._around, self._held)
         places = {id(one): path for path, one in definitions_in(copy)}
         run = self._runs[id(copy)] = _Run(copy, scope, places)
+        self._own(run)
         return run
 
 
+def _in_linens_order(given: Mapping[Place, tuple[str, Any]]) -> list[Place]:
+    """The paths of what an explicit module holds itself: field by field, and all of one field before what those hold.
+
+    Args:
+      given: the field and the identity of each module by its path, also of those inside of others.
+    """
+    top = {
+        path: next(path[:end] for end in range(1, len(path) + 1) if path[:end] in given)
+        for path in given
+    }
+    inside = {(given[top[path]][0], one) for path, (_, one) in given.items() if path != top[path]}
+    fields = list(dict.fromkeys(given[path][0] for path in top.values()))
+    return sorted(
+        dict.fromkeys(top.values()),
+        key=lambda path: (fields.index(given[path][0]), given[path] not in inside),
+    )
+
+
 @contextlib.contextmanager
-def on_trial(scope: Any, held: Mapping[str, Any]) -> Iterator[LazySubmodules]:
+def on_trial(
+    scope: Any, held: Mapping[str, Any], fields: Mapping[str, Any]
+) -> Iterator[LazySubmodules]:
     """Let calls of an explicit module reach its lazy ones, and forget what these do.
 
     What is built meanwhile is nobody's child, tabulations see nothing, and random numbers are drawn again.
     """
-    submodules = LazySubmodules(scope, held)
+    submodules = LazySubmodules(scope, held, fields)
     with (
         context.outside(),
         context.binding(submodules.bind),

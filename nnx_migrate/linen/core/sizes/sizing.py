@@ -32,6 +32,11 @@ class Sizing:
     sizes: Mapping[str, Size]
     optional: frozenset[str]
 
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What the fields are given."""
+        return self.make.keywords
+
     def for_call(
         self, method: str, args: tuple[Any, ...], kwargs: Any, held: Any
     ) -> Callable[..., Any]:
