@@ -33,6 +33,7 @@ __all__ = [
     "get_sharding",
     "is_axis_metadata",
     "map_axis_meta",
+    "metadata_of",
     "replace_boxed",
     "unbox",
 ]
@@ -43,6 +44,8 @@ __all__ = [
 LOGICAL_AXES = "logical_axes"
 LOGICAL_RULES = "logical_axis_rules"
 LOGICAL_MESH = "logical_mesh"
+# Set where the names are mesh axes. Rules do not tell: those of logical names may be of each to itself.
+OF_MESH_AXES = "names_are_mesh_axes"
 _NAME_KEY = str(nnx.PARTITION_NAME)
 
 
@@ -52,8 +55,7 @@ class Partitioned(nnx.VariableMetadata[Any], AxisMetadata[Any]):
     _fields: ClassVar[tuple[str, ...]] = ("names", "mesh")
 
     def __init__(self, value: Any, names: Sequence[Any], mesh: AnyMesh | None = None) -> None:
-        rules = tuple((name, name) for name in names if isinstance(name, str))
-        super().__init__(value, metadata=_metadata(names, mesh, rules))
+        super().__init__(value, metadata=_metadata_of_axes(names, mesh))
 
     @property
     def value(self) -> Any:
@@ -151,10 +153,29 @@ class LogicallyPartitioned(Partitioned):
 def _metadata(names: Sequence[Any], mesh: AnyMesh | None, rules: Rules | None) -> dict[str, Any]:
     found: dict[str, Any] = {LOGICAL_AXES: tuple(names)}
     if rules is not None:
-        found[LOGICAL_RULES] = tuple((name, axes) for name, axes in rules)
+        found[LOGICAL_RULES] = tuple(tuple(one) if isinstance(one, list) else one for one in rules)
     if mesh is not None:
         found[LOGICAL_MESH] = mesh
     return found
+
+
+def _metadata_of_axes(names: Sequence[Any], mesh: AnyMesh | None) -> dict[str, Any]:
+    """Of mesh axes: each has a rule of its own, to itself."""
+    rules = tuple((name, name) for name in names if isinstance(name, str))
+    return {**_metadata(names, mesh, rules), OF_MESH_AXES: True}
+
+
+def metadata_of(box: AxisMetadata[Any]) -> dict[str, Any]:
+    """The metadata of the variable that holds a box's value; none of a box without names.
+
+    Boxes of Linen are taken as the boxes here.
+    """
+    names, mesh = getattr(box, "names", None), getattr(box, "mesh", None)
+    if names is None:
+        return {}
+    if isinstance(box, Partitioned) and not isinstance(box, LogicallyPartitioned):
+        return _metadata_of_axes(names, mesh)
+    return _metadata(names, mesh, getattr(box, "rules", None))
 
 
 def _stack_name(box: Partitioned, params: Mapping[Any, Any]) -> Any:
@@ -188,10 +209,10 @@ def boxed(variable: nnx.Variable[Any]) -> Any:
     value, metadata = variable.get_value(), variable.get_metadata()
     if not isinstance(names, tuple):
         return value
-    rules, mesh = metadata.get(LOGICAL_RULES), metadata.get(LOGICAL_MESH)
-    if rules is not None and all(name == axes for name, axes in rules):
+    mesh = metadata.get(LOGICAL_MESH)
+    if metadata.get(OF_MESH_AXES):
         return Partitioned(value, names, mesh)
-    return LogicallyPartitioned(value, names, mesh, rules)
+    return LogicallyPartitioned(value, names, mesh, metadata.get(LOGICAL_RULES))
 
 
 def unbox(tree: Any) -> Any:

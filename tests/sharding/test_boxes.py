@@ -18,6 +18,7 @@ from nnx_migrate.sharding import (
     replace_boxed,
     unbox,
 )
+from nnx_migrate.sharding.boxes import boxed, metadata_of
 from tests.sharding.meshes import AUTO, mesh
 
 P = jax.P
@@ -62,6 +63,37 @@ def test_a_variable_has_the_spec_of_its_box() -> None:
         "kernel": P("embed", "mlp"),
         "bias": P(),
     }
+
+
+@pytest.mark.parametrize("rules", [None, (), (("embed", "embed"),), (("embed", "fsdp"),)])
+def test_a_variable_keeps_the_kind_of_its_box_whatever_its_rules(rules: Any) -> None:
+    """Rules of each name to itself, and none at all, were taken for those of mesh axes."""
+    box = boxed(nnx.Param(LogicallyPartitioned(X, NAMES, rules=rules)))
+    assert type(box) is LogicallyPartitioned
+    assert (box.names, box.rules) == (NAMES, rules)
+    assert type(boxed(nnx.Param(Partitioned(X, NAMES)))) is Partitioned
+    assert type(boxed(nnx.Param(Partitioned(X, (None,))))) is Partitioned
+
+
+def test_a_box_without_rules_is_not_constrained_when_it_is_read() -> None:
+    def text(box: Any) -> str:
+        with jax.set_mesh(mesh(AUTO, embed=2, mlp=2)), linen.logical_axis_rules(RULES):
+            return str(jax.jit(unbox).lower(box).as_text())
+
+    expected = text(linen.LogicallyPartitioned(X, NAMES, rules=()))
+    assert "sharding_constraint" not in expected
+    variable = nnx.Param(LogicallyPartitioned(X, NAMES, rules=()))
+    assert "sharding_constraint" not in text(boxed(variable))
+
+
+@pytest.mark.parametrize(("kind", "linens"), BOTH)
+def test_the_metadata_of_a_box_of_linens_are_those_of_the_same_box_here(
+    kind: Any, linens: Any
+) -> None:
+    assert metadata_of(linens(X, NAMES)) == metadata_of(kind(X, NAMES))
+    assert metadata_of(kind(X, NAMES)) == kind(X, NAMES).metadata
+    own = {"rules": (("embed", "embed"),)} if kind is LogicallyPartitioned else {}
+    assert metadata_of(linens(X, NAMES, **own)) == metadata_of(kind(X, NAMES, **own))
 
 
 @pytest.mark.parametrize(("kind", "linens"), BOTH)

@@ -10,7 +10,7 @@ from flax.core import meta
 from flax.nnx import variablelib
 
 from nnx_migrate.linen.core.static import Static
-from nnx_migrate.sharding.boxes import LOGICAL_AXES, LOGICAL_MESH, LOGICAL_RULES
+from nnx_migrate.sharding.boxes import metadata_of
 
 BOX = "linen_box"  # the boxes themselves, emptied: whatever their class, they come back the same
 
@@ -21,11 +21,8 @@ def to_variable(collection: str, value: Any) -> nnx.Variable[Any]:
     if not any(map(meta.is_axis_metadata, jax.tree.leaves(value, is_leaf=meta.is_axis_metadata))):
         return kind(value)
     metadata: dict[str, Any] = {BOX: Static(_boxes_of(value))}
-    if meta.is_axis_metadata(value) and getattr(value, "names", None) is not None:
-        metadata[LOGICAL_AXES] = tuple(value.names)
-        for key, attribute in ((LOGICAL_MESH, "mesh"), (LOGICAL_RULES, "rules")):
-            if getattr(value, attribute, None) is not None:
-                metadata[key] = getattr(value, attribute)
+    if meta.is_axis_metadata(value):
+        metadata |= metadata_of(value)
     return kind(unboxed(value), **metadata)
 
 

@@ -15,7 +15,7 @@ from flax.core.meta import AxisMetadata
 
 from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import collection_of, variable_type
-from nnx_migrate.sharding.boxes import LOGICAL_AXES, LOGICAL_MESH, LOGICAL_RULES
+from nnx_migrate.sharding.boxes import metadata_of
 
 Path = tuple[str, ...]
 _BOX = "linen_box"  # metadata: the box of the value, empty
@@ -44,16 +44,9 @@ def _variable(collection: str, value: Any) -> nnx.Variable[Any]:
     kind = variable_type(collection)
     if not isinstance(value, AxisMetadata):
         return kind(value)
-    names = getattr(value, "names", None)
-    metadata: dict[str, Any] = {_BOX: value.replace_boxed(None)}
-    if names is not None:
-        own = [(name, name) for name in names if isinstance(name, str)]
-        rules = getattr(value, "rules", own)
-        metadata |= {LOGICAL_AXES: tuple(names)}
-        metadata |= {} if rules is None else {LOGICAL_RULES: tuple(map(tuple, rules))}
-        mesh = getattr(value, "mesh", None)
-        metadata |= {} if mesh is None else {LOGICAL_MESH: mesh}
-    return kind(getattr(value, "value", None) if names is not None else value.unbox(), **metadata)
+    names = metadata_of(value)
+    metadata: dict[str, Any] = {_BOX: value.replace_boxed(None), **names}
+    return kind(getattr(value, "value", None) if names else value.unbox(), **metadata)
 
 
 def _value(variable: nnx.Variable[Any]) -> Any:
