@@ -69,13 +69,22 @@ def constrain(
         return x
     if isinstance(names, PartitionSpec):
         _refuse_mesh_axes(names, rules, mesh)
-    waiting = _unassigned(names, rules) if fallback is not RulesFallback.AXIS_IS_UNSHARDED else ()
-    if waiting and fallback is RulesFallback.NO_CONSTRAINT:
+    if falls_back(names, rules, fallback):
         return x
-    if waiting:
-        raise ValueError(f"expected a rule for every name of {names}, found none for {waiting}")
     spec = resolve_spec(names, rules, mesh)
     return placed(x, mesh, _fitted(spec, x, mesh, misfit))
+
+
+def falls_back(names: Names, rules: Rules, fallback: RulesFallback) -> bool:
+    """Whether an array of these names is left as it is, for one that no rule applies to.
+
+    Raises:
+      ValueError: there is one and ``fallback`` is RAISE_ERROR; a name is given twice.
+    """
+    waiting = _unassigned(names, rules)
+    if waiting and fallback is RulesFallback.RAISE_ERROR:
+        raise ValueError(f"expected a rule for every name of {names}, found none for {waiting}")
+    return bool(waiting) and fallback is RulesFallback.NO_CONSTRAINT
 
 
 def _fitted(

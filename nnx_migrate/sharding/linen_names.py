@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import jax
+from flax.core.spmd import get_logical_axis_rules
 from jax.sharding import NamedSharding, PartitionSpec
 
-from nnx_migrate.sharding.constraints import RulesFallback, constrain
+from nnx_migrate.sharding.constraints import RulesFallback, constrain, falls_back
 from nnx_migrate.sharding.placing import AnyMesh
 from nnx_migrate.sharding.resolve import Names, Rules, resolve_spec
 
@@ -25,23 +26,46 @@ def with_logical_constraint(
 
     As in Linen, sizes that the mesh axes do not divide are padded under ``jit`` with Auto axes.
     Unlike Linen's, the spec has no mesh axes of size 1 or that the mesh lacks, and Explicit axes
-    are served too.
+    are served too. A name is a logical name, in a PartitionSpec and where a mesh axis has the same:
+    without a rule its dimension is not sharded.
 
     Args:
       x: an array, or a tree of arrays.
-      logical_axis_resources: a tuple of names (or None), or a tree of them, of which ``x``'s tree
-        is an extension.
+      logical_axis_resources: a tuple or PartitionSpec of names (or None), or a tree of them, of
+        which ``x``'s tree is an extension.
       rules, mesh, fallback: see :func:`constrain`.
+
+    Raises:
+      ValueError: as :func:`constrain`; of names, as in Linen, also without a mesh.
     """
     if logical_axis_resources is None:
         return x
+    rules = get_logical_axis_rules() if rules is None else rules
     constrained: T = jax.tree.map(
-        lambda names, part: constrain(part, names, rules, mesh, fallback=fallback, misfit="pad"),
+        lambda names, part: _constrained(part, names, rules, mesh, fallback),
         logical_axis_resources,
         x,
         is_leaf=_is_names,
     )
     return constrained
+
+
+def _constrained(
+    x: Any,
+    names: Names | NamedSharding | None,
+    rules: Rules,
+    mesh: AnyMesh | None,
+    fallback: RulesFallback,
+) -> Any:
+    if isinstance(names, NamedSharding):
+        return constrain(x, names, misfit="pad")
+    if names is None or not rules:
+        return x
+    if isinstance(names, PartitionSpec):
+        names = tuple(names)  # names to Linen; to `constrain` perhaps a spec that is resolved
+    if falls_back(names, rules, fallback):
+        return x
+    return constrain(x, names, rules, mesh, fallback=fallback, misfit="pad")
 
 
 def logical_to_mesh_axes(
@@ -70,11 +94,9 @@ def logical_to_mesh_sharding(tree: Any, mesh: AnyMesh, rules: Rules | None = Non
 
 
 def _is_names(node: Any) -> bool:
-    """None, or a tuple of names, None and UNCONSTRAINED."""
-    return node is None or (
-        isinstance(node, tuple | PartitionSpec)
-        and all(
-            one is None or isinstance(one, str) or one is PartitionSpec.UNCONSTRAINED
-            for one in node
-        )
+    """None, a PartitionSpec, or a tuple of names, None and UNCONSTRAINED."""
+    if node is None or isinstance(node, PartitionSpec):
+        return True
+    return isinstance(node, tuple) and all(
+        one is None or isinstance(one, str) or one is PartitionSpec.UNCONSTRAINED for one in node
     )

@@ -188,6 +188,47 @@ def test_programs_are_those_of_linen(names: Any, fallback: RulesFallback) -> Non
     assert (expected == "refused") == unmatched
 
 
+@pytest.mark.parametrize("fallback", list(RulesFallback))
+@pytest.mark.parametrize("has_mesh", [True, False])
+@pytest.mark.parametrize(
+    "names",
+    [
+        P("data", "embed"),
+        ("data", "embed"),
+        P("fsdp", None),
+        P("data", "data"),
+        P("unknown", "embed"),
+        P(("data", "fsdp"), "embed"),
+        P("data", "batch"),
+        ("batch", "batch"),
+        P(None, "batch"),
+    ],
+)
+def test_mesh_axes_are_names_as_others_in_rewritten_constraints(
+    names: Any, has_mesh: bool, fallback: RulesFallback
+) -> None:
+    """ "data" has no rule, "fsdp" has one; names are looked at without a mesh, too."""
+    rules = (("embed", "tensor"), ("batch", "data"), ("fsdp", "fsdp"))
+    devices = mesh(data=2, fsdp=2, tensor=2) if has_mesh else None
+
+    def text(function: Any, fallback: Any) -> str:
+        with nnx.logical_axis_rules(rules):
+            try:
+                f = jax.jit(lambda x: function(x, names, mesh=devices, fallback=fallback))
+                return str(f.lower(jnp.zeros((8, 4))).as_text())
+            except ValueError:
+                return "refused"
+
+    expected = text(linen.with_logical_constraint, linen.spmd.RulesFallback(fallback.value))
+    assert text(with_logical_constraint, fallback) == expected
+
+
+def test_without_rules_a_spec_is_not_looked_at_as_in_linen() -> None:
+    x = jnp.zeros(8)
+    spec = P("data", unreduced={"fsdp"})  # which refuses to be read as names
+    assert with_logical_constraint(x, spec, ()) is linen.with_logical_constraint(x, spec, ()) is x
+
+
 def test_trees_of_arrays_take_trees_of_names() -> None:
     tree = {"q": jnp.zeros((4, 4)), "kv": [jnp.zeros((4,)), jnp.zeros(3)]}
     names = {"q": ("batch", "embed"), "kv": [("batch",), None]}
