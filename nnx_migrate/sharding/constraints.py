@@ -8,7 +8,7 @@ from typing import Any, Literal
 from flax.core.spmd import get_logical_axis_rules
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from nnx_migrate.sharding.fitting import Misfit, fitted
+from nnx_migrate.sharding.fitting import MISFITS, Misfit, fitted, refuse_other_words
 from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, placed
 from nnx_migrate.sharding.resolve import (
     Names,
@@ -58,8 +58,9 @@ def constrain(
 
     Raises:
       ValueError: the names do not fit ``x``; a name is given twice; ``fallback`` is RAISE_ERROR and
-        a name got nothing; a PartitionSpec names a mesh axis that no rule mentions.
+        a name got nothing; a PartitionSpec names a mesh axis that no rule mentions; ``misfit`` is none of its words.
     """
+    refuse_other_words("misfit", misfit, (*MISFITS, "pad"))
     if isinstance(names, NamedSharding):
         spec = _fitted(names.spec, x, names.mesh, misfit)
         return placed(x, names.mesh, spec, names.memory_kind)

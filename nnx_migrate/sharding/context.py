@@ -20,7 +20,7 @@ import jax
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding.annotations import Annotation, annotation
-from nnx_migrate.sharding.fitting import Misfit
+from nnx_migrate.sharding.fitting import MISFITS, Misfit, refuse_other_words
 from nnx_migrate.sharding.leaves import shardings_of_value
 from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, placed
 from nnx_migrate.sharding.resolve import Rules, resolve_spec
@@ -43,7 +43,11 @@ def linen_sharding(
         is created.
       mesh: set as the mesh of the context.
       misfit: see :func:`construct_named_sharding`.
+
+    Raises:
+      ValueError: ``misfit`` is none of its words.
     """
+    refuse_other_words("misfit", misfit, MISFITS)
     with ExitStack() as stack:
         if mesh is not None:
             stack.enter_context(mesh_context(mesh))

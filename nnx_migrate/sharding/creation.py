@@ -12,7 +12,7 @@ from jax.sharding import AbstractMesh, AxisType, Mesh
 from nnx_migrate.sharding.context import unsharded_creation
 from nnx_migrate.sharding.fitting import Misfit
 from nnx_migrate.sharding.named import construct_named_sharding
-from nnx_migrate.sharding.placing import AnyMesh
+from nnx_migrate.sharding.placing import AnyMesh, refuse_no_mesh
 from nnx_migrate.sharding.resolve import Rules
 
 M = TypeVar("M")
@@ -73,7 +73,11 @@ def abstract_sharded(
     """Graphdef and abstract state of ``ctor``'s module; every leaf has its NamedSharding.
 
     Works on an AbstractMesh, and on any number of devices that the machine does not have.
+
+    Raises:
+      TypeError: ``mesh`` is none.
     """
+    refuse_no_mesh(mesh)
     graphdefs: list[Any] = []
 
     def state() -> Any:

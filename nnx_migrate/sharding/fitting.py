@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from jax.sharding import PartitionSpec
 
@@ -11,6 +11,18 @@ from nnx_migrate.sharding.resolve import mesh_axes
 
 # What to do with a spec that does not fit: say so, or drop what does not fit.
 Misfit = Literal["raise", "drop"]
+MISFITS: tuple[str, ...] = get_args(Misfit)
+
+
+def refuse_other_words(option: str, given: object, words: Sequence[str]) -> None:
+    """A word that is misspelt would choose in silence what the last of the words does.
+
+    Raises:
+      ValueError: ``given`` is none of the words.
+    """
+    if given not in words:
+        allowed = " or ".join(map(repr, words))
+        raise ValueError(f"expected {option} to be {allowed}, found {given!r}")
 
 
 def fitted(

@@ -14,8 +14,8 @@ from flax.core.spmd import get_logical_axis_rules
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding.annotations import Annotation, annotation, frozen_rules
-from nnx_migrate.sharding.fitting import Misfit, fitted, with_entries
-from nnx_migrate.sharding.placing import default_memory
+from nnx_migrate.sharding.fitting import MISFITS, Misfit, fitted, refuse_other_words, with_entries
+from nnx_migrate.sharding.placing import default_memory, refuse_no_mesh
 from nnx_migrate.sharding.resolve import Rules, resolve_spec
 
 
@@ -29,7 +29,14 @@ def shardings_of_value(
 def leaf_shardings(
     mesh: Mesh | AbstractMesh, rules: Rules | None, misfit: Misfit, strict: bool = False
 ) -> LeafShardings:
-    """Shardings by ``rules``, or by the context's."""
+    """Shardings by ``rules``, or by the context's.
+
+    Raises:
+      TypeError: ``mesh`` is none.
+      ValueError: ``misfit`` is none of its words.
+    """
+    refuse_no_mesh(mesh)
+    refuse_other_words("misfit", misfit, MISFITS)
     context = get_logical_axis_rules() if rules is None else rules
     return LeafShardings(mesh, frozen_rules(context), misfit, strict)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import jax
 from flax import nnx
 from jax.sharding import AbstractMesh, Mesh, NamedSharding
 
-from nnx_migrate.sharding.fitting import Misfit
+from nnx_migrate.sharding.fitting import Misfit, refuse_other_words
 from nnx_migrate.sharding.leaves import leaf_shardings
 from nnx_migrate.sharding.listing import (
     is_variable,
@@ -22,6 +22,7 @@ from nnx_migrate.sharding.resolve import Rules
 from nnx_migrate.sharding.silent import SilentResolutionError
 
 T = TypeVar("T")
+Missing = Literal["replicate", "raise"]
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ def construct_named_sharding(
     rules: Rules | None = None,
     *,
     misfit: Misfit = "raise",
-    missing: Literal["replicate", "raise"] = "replicate",
+    missing: Missing = "replicate",
     strict: bool = False,
 ) -> T:
     """The state with a NamedSharding in place of every array: same Variables, same tree.
@@ -72,9 +73,10 @@ def construct_named_sharding(
     Raises:
       SilentResolutionError: with ``strict``; a ValueError.
       ValueError: names that do not fit, a stacking axis that is not where it is recorded, a name
-        given twice; or what is missing when ``missing`` is "raise".
-      TypeError: a leaf that is no array, or a variable with ``hijax=True``.
+        given twice; what is missing when ``missing`` is "raise"; other words for either.
+      TypeError: a leaf that is no array, a variable with ``hijax=True``, or no mesh.
     """
+    refuse_other_words("missing", missing, get_args(Missing))
     resolver = leaf_shardings(mesh, rules, misfit, strict)
     leaves, treedef = jax.tree.flatten(state, is_leaf=is_variable)
     shardings, bare, silent = [], [], []
@@ -124,7 +126,7 @@ def extract_named_sharding(tree: Any) -> Any:
     return jax.tree.map(bare, tree, is_leaf=is_variable)
 
 
-def _report(what: str, which: list[str], missing: str) -> None:
+def _report(what: str, which: list[str], missing: Missing) -> None:
     listed = f"{', '.join(which[:10])}{', ...' if len(which) > 10 else ''}"
     if missing == "raise":
         raise ValueError(

@@ -29,6 +29,19 @@ def ambient_mesh() -> AnyMesh | None:
     return devices if not devices.empty and devices.abstract_mesh == mesh else mesh
 
 
+def refuse_no_mesh(mesh: object) -> None:
+    """What shards a whole state takes no mesh of the context.
+
+    Raises:
+      TypeError: ``mesh`` is no mesh.
+    """
+    if not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(
+            f"expected a Mesh or an AbstractMesh, found {type(mesh).__name__}: give the mesh, "
+            "jax.sharding.get_mesh() for that of jax.set_mesh"
+        )
+
+
 def placed(x: Any, mesh: AnyMesh, spec: PartitionSpec, memory_kind: str | None = None) -> Any:
     """``x`` sharded by ``spec``: ``reshard`` over Explicit axes, a constraint over Auto axes.
 

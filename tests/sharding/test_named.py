@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,8 +16,13 @@ from jax.sharding import NamedSharding, PartitionSpec
 from nnx_migrate import nn as nnm
 from nnx_migrate.sharding import (
     SilentResolutionError,
+    abstract_sharded,
+    constrain,
     construct_named_sharding,
+    create_sharded,
+    describe_shardings,
     extract_named_sharding,
+    linen_sharding,
     resolve_spec,
     unannotated,
 )
@@ -328,3 +334,34 @@ def test_an_abstract_mesh_will_do() -> None:
     sharding = construct_named_sharding(state, large, RULES)["x"].get_raw_value()
     assert sharding == NamedSharding(large, P("fsdp", "expert"))
     assert sharding.shard_shape((512, 8)) == (2, 4)
+
+
+def test_words_that_choose_nothing_are_refused() -> None:
+    """``missing="rasie"`` replicated in silence."""
+    devices, state = mesh(**MESH), param((4, 2), out_sharding=("embed", "mlp"))
+    with pytest.raises(ValueError, match="expected missing to be 'replicate' or 'raise', found 'r"):
+        construct_named_sharding(state, devices, RULES, missing="rasie")  # type: ignore[arg-type]
+    wrong: Any = "rasie"
+    calls: list[Callable[[], Any]] = [
+        lambda: construct_named_sharding(state, devices, RULES, misfit=wrong),
+        lambda: construct_named_sharding({}, devices, RULES, misfit=wrong),
+        lambda: describe_shardings(state, devices, RULES, misfit=wrong),
+        lambda: create_sharded(lambda: Model(rngs=nnx.Rngs(0)), devices, RULES, misfit=wrong),
+        lambda: linen_sharding(RULES, devices, misfit=wrong).__enter__(),
+        lambda: constrain(jnp.zeros(2), ("embed",), misfit=wrong),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"expected misfit to be 'raise' or 'drop'.*'rasie'"):
+            call()
+
+
+def test_no_mesh_is_said_to_be_none() -> None:
+    nothing: Any = None
+    calls: list[Callable[[], Any]] = [
+        lambda: construct_named_sharding(param((4, 2)), nothing, RULES),
+        lambda: describe_shardings(param((4, 2)), nothing, RULES),
+        lambda: abstract_sharded(lambda: Model(rngs=nnx.Rngs(0)), nothing, RULES),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="expected a Mesh or an AbstractMesh, found NoneType"):
+            call()
