@@ -4,6 +4,8 @@
 
     with known_values():
         jax.eval_shape(make, key)  # jnp.linspace(0, 0.2, 3)[1].item() in ``make`` is a number
+
+Large arrays (:data:`~nnx_migrate.numerics.large_constants.MOST_BYTES`) have none.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from collections.abc import Iterator
 import jax
 from jax.extend.core import take_current_trace
 
+from nnx_migrate.numerics.large_constants import large_constants_abstract
+
 
 @contextlib.contextmanager
 def known_values() -> Iterator[None]:
@@ -21,7 +25,7 @@ def known_values() -> Iterator[None]:
     if is_traced():
         yield
     else:
-        with jax.ensure_compile_time_eval():
+        with large_constants_abstract(), jax.ensure_compile_time_eval():
             yield
 
 

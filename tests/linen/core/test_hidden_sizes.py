@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from nnx_migrate import linen as nn
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes import sizing
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
+from nnx_migrate.numerics.large_constants import MOST_BYTES
 
 IMAGES = jnp.ones((2, 8, 6, 3))
 KEY = jax.random.key(0)
@@ -203,3 +204,34 @@ def test_widths_on_trial_suit_numbers_of_heads_that_are_no_powers_of_two() -> No
     assert variables["params"]["heads"]["query"]["kernel"].shape == (21, 3, 7)
     alone = model.apply(variables, x, method="encode")
     assert alone.shape == (2, 3, 21)
+
+
+class Recurrent(nnx.Module):
+    """A kernel between two sizes, as a recurrent cell has it."""
+
+    kinds: ClassVar[set[bool]] = set()
+
+    def __init__(self, *, h_features: int, x_features: int, rngs: nnx.Rngs) -> None:
+        self.cell = nnx.Linear(h_features, x_features, kernel_init=self.initial, rngs=rngs)
+        self.head = nnx.Linear(h_features, 3, rngs=rngs)
+
+    def initial(self, key: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+        kernel = jnp.zeros(shape, dtype)
+        if kernel.nbytes > MOST_BYTES:
+            self.kinds.add(isinstance(kernel, jax.core.Tracer))
+        return kernel
+
+    def embed(self, h: jax.Array) -> jax.Array:
+        return self.head(h)
+
+    def __call__(self, h: jax.Array, x: jax.Array) -> jax.Array:
+        return self.head(h) + (self.cell(h) * x).sum()
+
+
+def test_a_kernel_between_two_widths_on_trial_is_not_computed() -> None:
+    """It took 13 GB."""
+    h, x = jnp.ones((2, 4)), jnp.ones((2, 3))
+    model = nn.lazy(Recurrent)()
+    variables = model.init(KEY, h, x)
+    assert model.apply(variables, h, method="embed").shape == (2, 3)
+    assert Recurrent.kinds == {True}
