@@ -235,10 +235,15 @@ def test_repeats_that_linen_has_too_are_no_defect():
     assert result.verdict == "identical"
 
 
-def test_a_stack_that_repeats_only_in_nnx_fails_the_initial_values():
-    line = ("params/a: every slice along axis 1 is the same",)
-    result = compare(CASE, side("linen"), side("nnx", repeated=line))
-    assert failed(result) == {"init_values"}
+@pytest.mark.parametrize(("ours", "theirs", "name"), [(1, 0, "Linen"), (0, 1, "NNX")])
+def test_a_stack_that_repeats_on_one_side_fails_the_initial_values(ours, theirs, name):
+    line = ("params/h: every slice along axis 0 is the same",)
+    linen, nnx = side("linen", repeated=line * ours), side("nnx", repeated=line * theirs)
+    found = next(one for one in compare(CASE, linen, nnx).checks if one.status == "fail")
+    assert (found.name, found.details) == (
+        "init_values",
+        (f"under real keys only {name} repeats itself: {line[0]}",),
+    )
 
 
 def test_variables_of_another_name_are_told_in_turns():

@@ -191,11 +191,12 @@ def _init_values(linen: SideResult, nnx: SideResult) -> Check:
     if "init_values" in linen.skipped and "init_values" in nnx.skipped:
         return Check("init_values", "not_run", 0, (linen.skipped["init_values"],))
     failures, _ = differences(linen.init_values, nnx.init_values, None)
-    failures += [
-        f"under real keys only NNX repeats itself: {line}"
-        for line in nnx.repeated
-        if line not in linen.repeated
-    ]
+    for side, ours, theirs in (("NNX", nnx, linen), ("Linen", linen, nnx)):
+        failures += [
+            f"under real keys only {side} repeats itself: {line}"
+            for line in ours.repeated
+            if line not in theirs.repeated
+        ]
     if nnx.repeated_draws:
         failures.append(f"{nnx.repeated_draws} of {nnx.draws} NNX draws got a key used before")
     if failures == [f"{side}: {ALL_ZERO}" for side in ("Linen", "NNX")]:

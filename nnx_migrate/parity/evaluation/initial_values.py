@@ -30,14 +30,12 @@ def initialise(
     return fetch(values), values
 
 
-def repetitions(
-    values: Mapping[str, Any], others: Mapping[str, Any] | None = None
-) -> tuple[str, ...]:
+def repetitions(values: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[str, ...]:
     """Name variables whose initial values repeat although they are random.
 
     Two variables with the same bits, or a stack whose slices along its axis all agree: the sign
     of sites that share a key. Random is what differs from ``others``, the values under other
-    keys; without ``others``, only stacks are named. A lift may stack along any axis.
+    keys. A lift may stack along any axis.
     """
     found: list[str] = []
     seen: dict[tuple[Any, ...], str] = {}
@@ -45,10 +43,10 @@ def repetitions(
         array = to_host(value)
         if not is_inexact(array.dtype) or array.size < 2 or bool(np.all(array == array.flat[0])):
             continue
-        if others is not None and path in others and same_bits(array, others[path]):
+        if path in others and same_bits(array, others[path]):
             continue
         fingerprint = (array.shape, str(array.dtype), array.tobytes())
-        if others is not None and fingerprint in seen:
+        if fingerprint in seen:
             found.append(f"{path} = {seen[fingerprint]}")
         seen.setdefault(fingerprint, path)
         found += [f"{path}: every slice along axis {axis} is the same" for axis in _alike(array)]

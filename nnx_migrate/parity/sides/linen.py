@@ -169,8 +169,8 @@ def _start_of(case: ParityCase, name: str, init: Callable[[], Any]) -> _Start:
         raise BadCase(
             f"{name}: the Linen module cannot be initialised: {describe_error(error)}"
         ) from error
-    repeated = repetitions(init_values)
-    if repeated:  # Stacks share keys where a lift does not split them: told from real keys' values.
+    repeated: tuple[str, ...] = ()
+    if repetitions(init_values, {}):  # What is apart under one key is under real ones, too.
         repeated = repetitions(initialise(case, build, constant=False)[0], init_values)
     return _Start(values, init_values, treedefs[-1], axis_names, repeated, _problems(classes))
 
