@@ -67,14 +67,14 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
     not_checked = [
         f"{check.name}: {check.details[0]}" for check in checks if check.status == "not_run"
     ]
-    not_checked += [*left_out, *not_exercised(case, linen, nnx)]
+    statuses = {check.name: check.status for check in checks}
+    not_checked += [*left_out, *not_exercised(case, linen, nnx, statuses["rng"] == "fail")]
     if found.units:
         not_checked.append(
             f"constraints: over mesh axes of size 1, which NNX leaves out: {', '.join(found.units)}"
         )
     if nnx.bridged:
         not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridged)}")
-    statuses = {check.name: check.status for check in checks}
     if found.parts and ("fail" in statuses.values() or statuses["forward"] != "pass"):
         # Nothing speaks for a program that differs where any number does, or none was computed.
         checks = tuple(_failed(check) if check.name == "program" else check for check in checks)

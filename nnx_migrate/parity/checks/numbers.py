@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.base import blocked_check, checked, differences, shared
+from nnx_migrate.parity.evaluation.constant_key import own_streams
 from nnx_migrate.parity.evaluation.measure import INPUT_GRADIENTS, LOSS
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 from nnx_migrate.parity.report import Check
@@ -115,7 +116,7 @@ def _of_keys(ours: Numbers, theirs: Numbers) -> Iterator[str]:
 
 def rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
     """Compare the run under another key, which has to show on both sides."""
-    streams = [name for name in case.rngs if name != "params"]
+    streams = own_streams(case.rngs)
     if not streams:
         return Check("rng", "not_run", 0, ("the case has no rngs",))
     blocked = blocked_check("forward", linen, nnx)
@@ -129,16 +130,30 @@ def rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
         f"the keys have no effect on the {side} side" for side, yes in random.items() if not yes
     ]
     failures += _of_keys(linen.first, nnx.first)
-    leaves, notes = 0, []
+    leaves, notes = 0, list[str]()
+    numeric: list[str] = []
     for name in ("outputs", "loss", "gradients", "input_gradients"):
         ours, theirs = getattr(linen.second, name), getattr(nnx.second, name)
         if not ours and not theirs:
             continue
         found, remarks = differences(ours, theirs, case.tolerance)
-        failures += [f"{name}: {line}" for line in found]
+        numeric += [f"{name}: {line}" for line in found]
         notes += remarks
         leaves += shared(ours, theirs)
-    return checked("rng", leaves, failures, notes)
+    # A key that is drawn and not used has no effect; a bridge draws one of every stream.
+    if (failures or numeric or notes) and not nnx.bridged:
+        failures += _of_one_side(streams, linen.first, nnx.first)
+    return checked("rng", leaves, [*failures, *numeric], notes)
+
+
+def _of_one_side(streams: Sequence[str], ours: Numbers, theirs: Numbers) -> Iterator[str]:
+    """The streams of the case that only one side draws from, in this run."""
+    for side, mine, other in (("Linen", ours, theirs), ("NNX", theirs, ours)):
+        alone = [name for name in streams if name in mine.drawn and name not in other.drawn]
+        instead = [name for name in other.drawn if name not in mine.drawn]
+        what = f", the other from {', '.join(instead)}" if instead else ""
+        if alone:
+            yield f"only the {side} side draws from {', '.join(alone)}{what}"
 
 
 def _is_random(side: SideResult) -> bool:

@@ -1,15 +1,16 @@
-"""One key for every draw, on either side, so that draws need no mapping between sides.
+"""One key for every draw of a stream, on either side, so that draws need no mapping between sides.
 
 Flax derives the keys of the two sides differently (Linen: a hash of the scope path, flax/core/
 scope.py; NNX: a counter per stream, flax/nnx/rnglib.py). Under ``constant_key`` both hand out the
-same key at every draw: initialisers and dropout masks then agree bit for bit, or something else
-differs. What it cannot see is two sites that share a key: ``recorded_draws`` sees that of initial
-values, ``distinct_keys`` of a call.
+same key at every draw of a stream: initialisers and dropout masks then agree bit for bit, or something
+else differs, such as the stream. What it cannot see is two sites that share a key: ``recorded_draws``
+sees that of initial values, ``distinct_keys`` of a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
@@ -26,24 +27,43 @@ from nnx_migrate.nn.streams.linen_streams import LinenStream
 # Explicit modules inside lazy ones draw Linen's keys from streams of their own.
 _STREAMS = (RngStream, LinenStream, InitStream)
 
+# What draws fall back to where there is no stream of their name: Linen's and NNX's.
+_FALLBACKS = ("params", "default")
+
+
+def own_streams(names: Iterable[str]) -> tuple[str, ...]:
+    """The streams of a case that have a key of their own, in an order that both sides have."""
+    return tuple(sorted({*names} - {*_FALLBACKS}))
+
 
 @contextmanager
-def constant_key(key: Any, drawn: set[str] | None = None) -> Iterator[None]:
-    """Make every ``make_rng`` of Linen and every stream of NNX return ``key``.
+def constant_key(
+    key: Any, streams: Iterable[str] = (), drawn: set[str] | None = None
+) -> Iterator[None]:
+    """Make every ``make_rng`` of Linen and every stream of NNX return ``key``, or one made of it.
 
-    The streams are noted in ``drawn``.
+    Each of the ``streams`` of a case has its own, by the name that a draw asks for: inside of a lift
+    that does not hand a stream on Linen falls back to ``params``, NNX does not. What is drawn from
+    other streams, which fall back on both sides, has ``key``. The names are noted in ``drawn``.
     Counters still advance and missing streams still raise, as without it. ``key`` may be a
     tracer.
     """
 
     names = set() if drawn is None else drawn
+    keys = {name: _key_of(key, name) for name in own_streams(streams)}
 
     def constant(own: Any, name: str) -> Any:
         names.add(name)
-        return key
+        return keys.get(name, key)
 
     with replaced_keys(constant):
         yield
+
+
+def _key_of(key: Any, stream: str) -> Any:
+    """Another key for each stream, at the price of one operation in a program."""
+    data = jax.random.key_data(key) ^ np.uint32(zlib.crc32(stream.encode()))
+    return jax.random.wrap_key_data(data, impl=jax.random.key_impl(key))
 
 
 @contextmanager
@@ -71,7 +91,7 @@ def replaced_keys(replacement: Callable[[Any, str], Any]) -> Iterator[None]:
     jax.clear_caches()
 
 
-_INITIAL = frozenset({"params", "default"})  # streams of initial values
+_INITIAL = frozenset(_FALLBACKS)  # streams of initial values
 
 
 @contextmanager

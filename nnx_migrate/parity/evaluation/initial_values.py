@@ -23,7 +23,7 @@ def initialise(
     def run(key: Any) -> Variables:
         if not constant:
             return build()
-        with constant_key(key):
+        with constant_key(key, case.rngs):
             return build()
 
     values = retraced(lambda: as_run(case, run)(jax.random.key(KEYS[0])))

@@ -140,7 +140,7 @@ def called(call: SideCall, seen: Seen) -> Callable[..., tuple[Any, list[Any], Va
     """Return ``run(variables, key, arrays) -> (outputs, their arrays, what it changed)``."""
 
     def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
-        with constant_key(key, seen.drawn):
+        with constant_key(key, call.case.rngs, seen.drawn):
             outputs, mutated = call.apply(variables, *call.arguments.rebuild(arrays))
         seen.structures.append(structure(outputs))
         seen.plain.append(plain_values(outputs))
@@ -217,7 +217,7 @@ def measure_input_gradients(call: SideCall, result: Measured) -> None:
         chosen = dict(zip(places, given, strict=True))
         given = [chosen.get(n, one) for n, one in enumerate(arrays)]
         args, kwargs = call.arguments.rebuild(given)
-        with constant_key(key):
+        with constant_key(key, call.case.rngs):
             outputs, _ = call.apply(variables, args, kwargs)
             return loss_of(call.case, outputs, args)
 
@@ -266,7 +266,7 @@ def differentiated(
 
     def loss(trained: Variables, others: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         args, kwargs = arguments.rebuild(arrays)
-        with constant_key(key):
+        with constant_key(key, case.rngs):
             outputs, _ = apply({**trained, **others}, args, kwargs)
             return loss_of(case, outputs, args)
 

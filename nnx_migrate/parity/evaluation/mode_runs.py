@@ -180,7 +180,7 @@ def _together(call: SideCall, result: Measured) -> None:
     def loss(trained: Variables, others: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         outputs, leaves, mutated = whole({**trained, **others}, key, arrays)
         args, _ = call.arguments.rebuild(arrays)
-        with constant_key(key):
+        with constant_key(key, call.case.rngs):
             return loss_of(call.case, outputs, args), (leaves, mutated)
 
     def run(parts: tuple[Variables, Variables], key: Any, arrays: Sequence[Any]) -> Any:

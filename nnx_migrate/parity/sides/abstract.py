@@ -77,7 +77,7 @@ def trace_linen(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -
 
         side = _traced("linen", type(module), shapes, case, apply, arguments, begin, compile_too)
         side = _controlled(side, case, apply, arguments, begin)
-        return _initialised(side, init, arguments)
+        return _initialised(case, side, init, arguments)
 
 
 def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> SideResult:
@@ -113,7 +113,7 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
         try:
             side = _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
             side = dataclasses.replace(side, held=held(module))
-            return _initialised(side, init, arguments)
+            return _initialised(case, side, init, arguments)
         except Exception as error:  # noqa: BLE001 (a finding about the migration)
             return _failed(name, shapes, (SPECS, AFTER_STEP), error)
 
@@ -176,7 +176,7 @@ def _traced(
     state, arrays = training.state, list(arguments.arrays)
     traced = _differentiated(case, apply, arguments, begin)
     lowered = _lowered(traced)
-    stepped, after = retraced(lambda: training.trace(arrays))
+    stepped, after = retraced(lambda: training.trace(arrays, case.rngs))
     executable = lowered.compile() if compile_too else None
     side = SideResult(
         stack,
@@ -194,12 +194,15 @@ def _traced(
 
 
 def _initialised(
-    side: SideResult, init: Callable[[list[Any]], Variables], arguments: Arguments
+    case: ParityCase,
+    side: SideResult,
+    init: Callable[[list[Any]], Variables],
+    arguments: Arguments,
 ) -> SideResult:
     """The side with the program of its initial values by path: without values, their only trace."""
 
     def run(key: Any, arrays: list[Any]) -> Variables:
-        with constant_key(key):
+        with constant_key(key, case.rngs):
             return init(arrays)
 
     jitted = jax.jit(run, keep_unused=True)

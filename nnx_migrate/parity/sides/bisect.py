@@ -251,7 +251,7 @@ def _run(
     def forward(variables: dict[str, Any], key: Any, arrays: Sequence[Any]) -> Any:
         if not lifts:
             record.only_in = _trace(key)
-        with constant_key(key):
+        with constant_key(key, case.rngs):
             outputs, _ = apply(variables, *arguments.rebuild(arrays))
         return [leaf for leaf in jax.tree.leaves(outputs) if is_array(leaf)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +43,7 @@ class Training:
     named: Callable[[Any], dict[str, Any]]
     replaced: Callable[[Any, dict[str, Any]], Any]
 
-    def trace(self, arrays: Sequence[Any]) -> tuple[Any, Any]:
+    def trace(self, arrays: Sequence[Any], streams: Iterable[str]) -> tuple[Any, Any]:
         """Trace a step as a function of what both sides have, so that their programs compare.
 
         Return that and the abstract state after it, in which what only this side has started as zeros.
@@ -51,7 +51,7 @@ class Training:
         after: list[Any] = []
 
         def run(named: dict[str, Any], key: Any, arrays: Sequence[Any]) -> Any:
-            with constant_key(key):
+            with constant_key(key, streams):
                 loss, state = self.step(self.replaced(self.state, named), arrays)
             after.append(jax.eval_shape(lambda: state))
             return loss, self.named(state)
@@ -171,7 +171,7 @@ def train(
         return result
     wanted = [stage for stage in wanted if stage != SPECS]
     try:
-        traced, _ = retraced(lambda: training.trace(arrays))
+        traced, _ = retraced(lambda: training.trace(arrays, case.rngs))
         note_program(result, STEP, traced, traced.lower())
         retraced(lambda: _steps(case, training, arrays, result))
     except Exception as error:  # noqa: BLE001 (a finding about this side)
@@ -181,7 +181,7 @@ def train(
 
 def _steps(case: ParityCase, training: Training, arrays: Sequence[Any], result: Trained) -> None:
     def run(state: Any, key: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
-        with constant_key(key):
+        with constant_key(key, case.rngs):
             return training.step(state, arrays)
 
     # Nothing says where the results go, so that a step that lays them out otherwise shows.
