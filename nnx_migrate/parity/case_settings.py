@@ -13,6 +13,21 @@ def fault(values: Mapping[str, Any]) -> str | None:
     for name, (holds, expected) in _SETTINGS.items():
         if name in values and values[name] is not None and not holds(values[name]):
             return f"{name}: expected {expected}, found {values[name]!r}"
+    return _absent_axis(values)
+
+
+def _absent_axis(values: Mapping[str, Any]) -> str | None:
+    """One line on the first rule that leads to an axis which the mesh does not have."""
+    mesh = values.get("mesh")
+    known = tuple(mesh if isinstance(mesh, Mapping) else getattr(mesh, "axis_names", ()))
+    for rule in (values.get("axis_rules") or ()) if known else ():
+        _, to = rule
+        for axis in (to,) if isinstance(to, str) else to or ():
+            if axis not in known:
+                return (
+                    f"axis_rules: expected axes of the mesh ({', '.join(known)}), found {axis!r} in "
+                    f"{tuple(rule)!r}: leave the rule out, or add the axis to mesh (1 is a size, too)"
+                )
     return None
 
 
@@ -45,8 +60,19 @@ def _are_names(value: Any) -> bool:
 
 def _are_rules(value: Any) -> bool:
     return isinstance(value, Sequence) and all(
-        isinstance(rule, Sequence) and len(rule) == 2 and isinstance(rule[0], str) for rule in value
+        isinstance(rule, Sequence)
+        and not isinstance(rule, str)
+        and len(rule) == 2
+        and isinstance(rule[0], str)
+        and _are_axes(rule[1])
+        for rule in value
     )
+
+
+def _are_axes(value: Any) -> bool:
+    """None, a mesh axis, or several."""
+    several = isinstance(value, Sequence) and all(isinstance(axis, str) for axis in value)
+    return value is None or several
 
 
 def _are_paths(value: Any) -> bool:
@@ -60,7 +86,16 @@ _SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "rngs": (_are_rngs, "{stream: seed or key}"),
     "collections": (_are_names, "a sequence of names"),
     "mesh": (_is_mesh, "{axis: size} with sizes of at least 1, or a Mesh"),
-    "axis_rules": (_are_rules, "a sequence of pairs (logical name, mesh axes)"),
+    "axis_rules": (
+        _are_rules,
+        "a sequence of pairs (logical name, mesh axes), axes as None, a name or names",
+    ),
+    "optimizer": (
+        lambda value: (
+            callable(getattr(value, "init", None)) and callable(getattr(value, "update", None))
+        ),
+        "an optimizer of optax, as optax.adam(1e-3)",
+    ),
     "path_map": (_are_paths, "{Linen path: NNX path}"),
     "steps": (_is_whole, _WHOLE),
     "seed": (_is_whole, _WHOLE),

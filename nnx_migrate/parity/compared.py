@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnx_migrate.parity.evaluation.results import SideResult
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 class Compared:
     """A report and the two sides it is on.
 
-    ``platform`` is what they ran on, with ``devices`` devices; "" and 0 where nothing ran.
+    ``platform`` is what they ran on, with ``devices`` devices; "" and 0 where nothing ran. ``settings``
+    are those of a case file that the comparison reads.
     """
 
     report: ParityReport
@@ -22,3 +24,4 @@ class Compared:
     nnx: SideResult
     platform: str = ""
     devices: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)

@@ -34,8 +34,9 @@ def test_functions_and_settings_are_found(tmp_path: Path) -> None:
     assert case.settings == {"rngs": {"dropout": 1}}
 
 
-def test_optional_parts_may_be_left_out(tmp_path: Path) -> None:
-    case = load_case(write(tmp_path, GOOD))
+@pytest.mark.parametrize("rest", ["", "loss = nnx = initial = None"])
+def test_optional_parts_may_be_left_out(tmp_path: Path, rest: str) -> None:
+    case = load_case(write(tmp_path, GOOD + rest))
     assert (case.nnx, case.loss, dict(case.settings)) == (None, None, {})
 
 
@@ -51,6 +52,10 @@ def test_importing_flax_nnx_is_no_nnx_function(tmp_path: Path) -> None:
         ("\n\nraise SystemExit(3)", r"raised SystemExit: 3 \(case.py:3\)"),
         ("def inputs(): pass", r"case.py: expected a function linen\(\)"),
         ("def linen(): pass\ndef input(): pass", r"inputs\(\); did you mean input\?"),
+        (
+            GOOD + "loss = 3",
+            r"case.py: loss: expected a function loss\(outputs, \*inputs\), found 3: ",
+        ),
         (GOOD + "CASE = [1]", "CASE: expected a dict, found list"),
         (GOOD + "CASE = {'rng': {}}", "CASE has no key 'rng'; did you mean rngs?"),
     ],

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import optax
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,8 @@ from nnx_migrate.parity.words import MOST
 from tests.hostile import FEW, json_values, refusal
 
 MESH = "mesh: expected {axis: size} with sizes of at least 1, or a Mesh"
+RULES = "axis_rules: expected a sequence of pairs (logical name, mesh axes), axes as None, a name or names"
+ABSENT = "axis_rules: expected axes of the mesh (data), found 'nope'"
 SIZES = (0, -1, "x", 1.5, True)
 KEY = jax.eval_shape(lambda: jax.random.key(0))
 
@@ -29,6 +32,8 @@ KEY = jax.eval_shape(lambda: jax.random.key(0))
         {"mesh": {"data": 8}},
         {"mesh": Mesh(np.array(jax.devices()[:1]), ("data",))},
         {"axis_rules": (("batch", "data"), ["embed", None])},
+        {"axis_rules": (("batch", ("data", "model")),), "mesh": {"data": 2, "model": 1}},
+        {"optimizer": optax.adam(1e-3)},
         {"path_map": {"a/b": "a/c"}},
         {"steps": MOST, "seed": np.uint32(7), "tolerance": 1e-3, "method": "encode"},
         {"mesh": None, "method": None, "unknown": object()},
@@ -48,7 +53,12 @@ def test_a_setting_of_its_kind_is_taken(settings: dict[str, Any]) -> None:
         ({"mesh": 5}, f"{MESH}, found 5"),
         *(({"mesh": {"data": size}}, f"{MESH}, found {{'data': {size!r}}}") for size in SIZES),
         ({"axis_rules": 5},
-         "axis_rules: expected a sequence of pairs (logical name, mesh axes), found 5"),
+         f"{RULES}, found 5"),
+        ({"axis_rules": (("a", 3),)}, f"{RULES}, found (('a', 3),)"),
+        ({"mesh": {"data": 2}, "axis_rules": (("a", "data"), ("b", ("data", "nope")))},
+         f"{ABSENT} in ('b', ('data', 'nope')): leave the rule out, or add the axis to mesh (1 is a size, too)"),
+        ({"optimizer": "adam"},
+         "optimizer: expected an optimizer of optax, as optax.adam(1e-3), found 'adam'"),
         ({"path_map": {1: 2}}, "path_map: expected {Linen path: NNX path}, found {1: 2}"),
         ({"steps": -1}, f"steps: expected a whole number from 0 to {MOST}, found -1"),
         ({"steps": 1.5}, f"steps: expected a whole number from 0 to {MOST}, found 1.5"),
@@ -64,7 +74,9 @@ def test_a_setting_of_another_kind_is_one_line(settings: dict[str, Any], line: s
     assert str(caught.value) == line
 
 
-NAMES = ("rngs", "collections", "mesh", "axis_rules", "path_map", "steps", "seed", "method")
+NAMES = (
+    "rngs", "collections", "mesh", "axis_rules", "optimizer", "path_map", "steps", "seed", "method"
+)  # fmt: skip
 
 
 @FEW

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
@@ -69,6 +69,25 @@ class LinenNames:
                 variable = variable.replace(new)
             entries.append((path, variable))
         return nnx.from_flat_state(entries)
+
+
+_OF_FLAX = "_pytree__"  # attributes in which nnx.Pytree keeps what it knows of the others
+
+
+def unmatched(path_map: Mapping[str, str], attributes: Iterable[str]) -> dict[str, str]:
+    """The entries of a map, Linen path to NNX path, that lead to none of the paths or what is above them."""
+    known = tuple(attributes)
+    return {
+        old: new
+        for old, new in path_map.items()
+        if not any(path == new or path.startswith(f"{new}/") for path in known)
+    }
+
+
+def attributes_of(module: nnx.Module) -> tuple[str, ...]:
+    """The paths of the submodules and variables of a module, each where it is first held."""
+    paths = (path_of_attribute(path) for path, _ in nnx.iter_graph(module))
+    return tuple(path for path in paths if path and not path.startswith(_OF_FLAX))
 
 
 def path_of_attribute(path: tuple[Any, ...]) -> str:

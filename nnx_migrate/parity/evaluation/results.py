@@ -95,6 +95,8 @@ class SideResult:
     ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
     loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
     ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
+    ``unmatched`` are entries of the case's ``path_map``, Linen to NNX, that lead to nothing of the module, and
+    ``attributes`` what it has.
     ``sown`` are ``collection/name`` of what a call would sow, asked for or not.
     ``modes`` are further runs of the call. What of it had one value only (``train=False``) is in ``fixed`` with
     the reason.
@@ -132,6 +134,8 @@ class SideResult:
     errors: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     untraced: str = ""
+    unmatched: dict[str, str] = field(default_factory=dict)
+    attributes: tuple[str, ...] = ()
     sown: tuple[str, ...] = ()
     modes: tuple[ModeRun, ...] = ()
     fixed: dict[str, str] = field(default_factory=dict)

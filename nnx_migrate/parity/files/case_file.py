@@ -70,9 +70,9 @@ def load_case(path: Path) -> CaseFile:
         path=path,
         linen=_function(module, path, "linen"),
         inputs=_function(module, path, "inputs"),
-        initial=_optional(module, "initial"),
-        nnx=_optional(module, "nnx"),
-        loss=_optional(module, "loss"),
+        initial=_optional(module, path, "initial", "()"),
+        nnx=_optional(module, path, "nnx", "(rngs)"),
+        loss=_optional(module, path, "loss", "(outputs, *inputs)"),
         settings=settings,
     )
 
@@ -157,7 +157,20 @@ def _function(module: ModuleType, path: Path, name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _optional(module: ModuleType, name: str) -> Callable[..., Any] | None:
-    """Return a function of the file; ``from flax import nnx`` is an import, not a ``nnx()``."""
+def _optional(
+    module: ModuleType, path: Path, name: str, parameters: str
+) -> Callable[..., Any] | None:
+    """Return a function of the file; ``from flax import nnx`` is an import, not a ``nnx()``.
+
+    Raises:
+        CaseError: the name stands for something else.
+    """
     found = getattr(module, name, None)
-    return found if callable(found) and not isinstance(found, ModuleType) else None
+    if found is None or isinstance(found, ModuleType):
+        return None
+    if not callable(found):
+        raise CaseError(
+            f"{path.name}: {name}: expected a function {name}{parameters}, found {found!r:.80}: define "
+            "one, or leave it out"
+        )
+    return found  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ from nnx_migrate.model import MigrationMap
 from nnx_migrate.parity.files.case_file import CaseError
 from nnx_migrate.parity.files.process import Job, Side, SideRun, run_side
 from nnx_migrate.parity.files.trees import BadTree, open_trees
+from nnx_migrate.parity.files.unknown_names import require_known_names
 
 if TYPE_CHECKING:
     from nnx_migrate.parity.compared import Compared
@@ -88,6 +89,7 @@ def compare_case_file(
             old = job_of("before", case, trees.before, directory, map, options)
             new = job_of("after", case, trees.after, directory, map, options)
             found = compare(old, new, timeout)
+        require_known_names(found.settings, case.name, found.linen, found.nnx)
         report = dataclasses.replace(found.report, seconds=round(time.monotonic() - started, 3))
         return dataclasses.replace(found, report=report)
     except BadTree as error:
@@ -148,7 +150,7 @@ def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> Compared:
     report = dataclasses.replace(
         report, peak_rss_bytes=peak, not_checked=(*report.not_checked, *notes)
     )
-    return Compared(report, linen, nnx, runs[0].platform, runs[0].devices)
+    return Compared(report, linen, nnx, runs[0].platform, runs[0].devices, runs[0].settings)
 
 
 def job_of(

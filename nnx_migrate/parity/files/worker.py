@@ -78,7 +78,12 @@ def _run(job: Job) -> dict[str, Any]:
             initial = call_arguments(case.initial(), case.path)
     loss = None if case.loss is None else _named("loss()", case.loss)
     try:
-        shared = ParityCase(inputs=inputs, kwargs=kwargs, initial=initial, loss=loss, **settings)
+        try:
+            shared = ParityCase(
+                inputs=inputs, kwargs=kwargs, initial=initial, loss=loss, **settings
+            )
+        except BadCase as error:
+            raise CaseError(f"{case.path.name}: CASE: {error}") from error
         side = (_run_before if job.side == "before" else _run_after)(job, case, shared)
         results.save(side, job.result)
     except BadCase as error:
@@ -88,6 +93,7 @@ def _run(job: Job) -> dict[str, Any]:
     return {
         "rngs": dict.fromkeys(shared.rngs, 0),  # only the names are read
         "collections": list(shared.collections),
+        "path_map": dict(shared.path_map or {}),
         "tolerance": shared.tolerance,
         "stateless": shared.stateless,
         "mesh": dict(shared.mesh) if isinstance(shared.mesh, Mapping) else None,
@@ -109,7 +115,7 @@ def _run_after(job: Job, case: CaseFile, shared: ParityCase) -> SideResult:
     from nnx_migrate.parity.sides.nnx import evaluate_nnx
 
     if case.nnx is not None:
-        whole = dataclasses.replace(shared, nnx=_from_case(case.nnx))
+        whole = dataclasses.replace(shared, nnx=_from_case(case.nnx, case.path))
     else:
         whole = _from_description(job, shared)
     return evaluate_nnx(whole, submodules=job.submodules)
@@ -188,18 +194,36 @@ def _digests(job: Job, content: MigrationMap) -> dict[str, str]:
         raise CaseError(str(error)) from error
 
 
-def _from_case(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the case's ``nnx``; that it raises says nothing about the migration."""
+def _from_case(function: Callable[[Any], Any], path: Path) -> Callable[[Any], Any]:
+    """Return the case's ``nnx``; that it raises, or gives no module, says nothing about the migration."""
+    from flax import nnx
+
     from nnx_migrate.parity.case import BadCase
 
     def construct(rngs: Any) -> Any:
         try:
             with told("nnx(rngs)"):
-                return function(rngs)
+                module = function(rngs)
         except CaseError as error:
             raise BadCase(str(error)) from error
+        if not isinstance(module, nnx.Module):
+            raise BadCase(f"{path.name}: nnx(rngs) returned {_kind(module)}")
+        return module
 
     return construct
+
+
+def _kind(module: Any) -> str:
+    """What is there in place of an NNX module, and what to do."""
+    from flax import linen
+
+    expected = "expected a flax.nnx.Module"
+    if module is None:
+        return f"None: {expected}: end it with `return Model(..., rngs=rngs)`"
+    name = type(module).__qualname__
+    if isinstance(module, linen.Module):
+        return f"the Linen module {name}: {expected} (does after= name the NNX tree?)"
+    return f"a {name}: {expected}"
 
 
 def _from_description(job: Job, shared: ParityCase) -> ParityCase:

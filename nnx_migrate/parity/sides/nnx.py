@@ -30,7 +30,13 @@ from nnx_migrate.parity.case import (
 )
 from nnx_migrate.parity.evaluation.constant_key import recorded_draws
 from nnx_migrate.parity.evaluation.initial_values import initialise, repetitions
-from nnx_migrate.parity.evaluation.linen_names import LinenNames, bare, path_of_attribute
+from nnx_migrate.parity.evaluation.linen_names import (
+    LinenNames,
+    attributes_of,
+    bare,
+    path_of_attribute,
+    unmatched,
+)
 from nnx_migrate.parity.evaluation.measure import (
     Apply,
     Measured,
@@ -146,12 +152,15 @@ def _evaluate(
         record = recorded(module, names.linen_module_path)
         outputs, modes = subject.submodules(record, modes, measured.errors)
     side = subject.result("nnx", name, measured, trained)
+    attributes = attributes_of(module)
     with_redrawn = functools.partial(_with_redrawn, module, names, variables, arrays)
     return dataclasses.replace(
         side,
         problems=(*_whole_bridge(module), *sorted(set(stray))),
         bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
         names=start.names,
+        unmatched=unmatched(case.path_map or {}, attributes),
+        attributes=attributes,
         excluded=start.excluded,
         shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
         init_values=start.init_values,
