@@ -105,15 +105,26 @@ def test_an_internal_error_is_one_line_and_a_traceback_only_on_demand(
         main(["undo"])
 
 
+@pytest.mark.parametrize(
+    ("words", "rest"),
+    [
+        (["undo"], ""),
+        (["parity", "case=a.py"], ""),
+        (["rewrite", "."], "; run again to finish, or `nnx-migrate undo`"),
+    ],
+)
 def test_an_interrupt_is_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    rest: str,
 ) -> None:
     def stopped(_: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("nnx_migrate.cli.run", stopped)
-    assert main(["undo"]) == 2
-    assert "interrupted" in capsys.readouterr().err
+    assert main(words) == 2
+    assert capsys.readouterr().err == f"nnx-migrate: error: interrupted{rest}\n"
 
 
 def test_a_reader_that_leaves_causes_no_traceback(tmp_path: Path) -> None:

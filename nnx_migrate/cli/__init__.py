@@ -36,14 +36,17 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns:
         0: nothing left to do; 1: a person is needed; 2: the command could not do its job.
     """
+    given = sys.argv[1:] if words is None else words
     try:
-        options = parse(sys.argv[1:] if words is None else words)
+        options = parse(given)
         code = options if isinstance(options, int) else run(options)
         sys.stdout.flush()
     except UsageError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
-        return _fail("interrupted; run again to finish, or `nnx-migrate undo`")
+        # Only a rewrite may have replaced some files and not yet others.
+        rest = "; run again to finish, or `nnx-migrate undo`" if [*given[:1]] == ["rewrite"] else ""
+        return _fail(f"interrupted{rest}")
     except BrokenPipeError:
         # The reader of our output left (`| head`); keep the interpreter from noticing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

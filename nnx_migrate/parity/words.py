@@ -32,7 +32,9 @@ def read(words: Sequence[str]) -> dict[str, str]:
 def require_known(words: Sequence[str], known: Sequence[str]) -> None:
     """Refuse the first word whose key is unknown, with the nearest known one."""
     for word in words:
-        key = word.partition("=")[0]
+        key, equals, _ = word.partition("=")
+        if key not in known and not equals and "case" in known and key.endswith((".py", ".db")):
+            raise BadWord(f"{key}: expected key=VALUE; did you mean case={key}?")
         if key not in known:
             raise BadWord(f"unknown key {key!r}{nearest(key, known)}")
 

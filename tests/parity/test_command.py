@@ -19,6 +19,10 @@ from tests.parity.file_case import CASE, NNX, write_trees
         (["colour=red"], ("unknown key 'colour' (known: case, model, before, after, map, report, certificate, "
          "seed, steps, devices, mesh, shard_mode, class, instances, shim)")),
         (["case"], "case: expected case=VALUE"),
+        (["ok.py"], "ok.py: expected key=VALUE; did you mean case=ok.py?"),
+        (["sizes.db", "seed=1"], "sizes.db: expected key=VALUE; did you mean case=sizes.db?"),
+        (["model=deepseek", "case=ok.py"],
+         "model=deepseek and case=ok.py exclude each other: a built-in model, or a case of your own"),
         (["case="], "case: expected case=VALUE"),
         (["case=a.py", "case=b.py"], "case= is given twice"),
         (["case=missing.py"], "case=missing.py: no such file"),

@@ -1,3 +1,5 @@
+import re
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -71,6 +73,19 @@ def test_operations_constants_and_types_count(other):
 def test_where_two_texts_part_is_said_by_line():
     assert first_line_apart("a\nb\n", "a\nc\n") == "line 2: Linen `b`, NNX `c`"
     assert first_line_apart("a\n", "a\nb\n") == "Linen has 1 lines, NNX 2"
+
+
+def test_of_long_lines_the_part_that_differs_is_shown():
+    same = ", ".join(f"%arg{n}: tensor<f32>" for n in range(30))
+    ours, theirs = (f"func(%{same}, %last: tensor<{kind}>) {{" for kind in ("f32", "bf16"))
+    text = first_line_apart(f"a\n{ours}\n", f"a\n{theirs}\n")
+    first, second = re.findall("`(.*?)`", text)
+    assert (first[:3], second[:3]) == ("...", "...")
+    assert first.endswith("%last: tensor<f32>) {")
+    assert second.endswith("%last: tensor<bf16>) {")
+    long = "x" * 300
+    line = f"line 1: Linen `a{'x' * 159}...`, NNX `b{'x' * 159}...`"
+    assert first_line_apart(f"a{long}", f"b{long}") == line
 
 
 def test_only_attributes_that_name_results_are_taken_out():

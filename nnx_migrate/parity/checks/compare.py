@@ -18,6 +18,7 @@ from nnx_migrate.parity.report import CHECKS, Check, Verdict
 from nnx_migrate.parity.values import ALL_ZERO, same_bits
 
 _LATER = "not part of this run"
+_STATELESS = ": where that is right, say so in the case (CASE = dict(stateless=True))"
 
 
 @dataclass(frozen=True)
@@ -150,14 +151,14 @@ def _of_variables(
 ) -> Check:
     """A check of variables, which a model that is known to have none cannot fail."""
     if case.stateless and not (linen.shapes or nnx.shapes or nnx.errors):
-        return Check(name, "not_run", 0, ("the model has no variables, as when it was recorded",))
+        return Check(name, "not_run", 0, ("the model has no variables, as the case says",))
     return check(linen, nnx)
 
 
 def _paths(linen: SideResult, nnx: SideResult) -> Check:
     failures = one_sided(linen.shapes, nnx.shapes)
     if not linen.shapes and not nnx.shapes:
-        failures.append("nothing was compared: the model has no variables")
+        failures.append(f"nothing was compared: the model has no variables{_STATELESS}")
     notes = [f"no Linen counterpart by design: {', '.join(nnx.excluded)}"] if nnx.excluded else []
     if nnx.shared:
         notes.append(f"shared, so nnx.state lists them elsewhere: {', '.join(nnx.shared)}")

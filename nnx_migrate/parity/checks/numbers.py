@@ -177,9 +177,7 @@ def collections(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
         return Check("collections", blocked.status, 0, blocked.details)
     ours, theirs = linen.first.collections, nnx.first.collections
     if case.stateless and not (ours or theirs or others):
-        return Check(
-            "collections", "not_run", 0, ("no variable is there, as when it was recorded",)
-        )
+        return Check("collections", "not_run", 0, ("no variable is there, as the case says",))
     failures, remarks = differences(ours, theirs, case.tolerance)
     return checked(
         "collections", shared(ours, theirs), failures, [*remarks, *(notes if others else ())]

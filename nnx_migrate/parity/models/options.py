@@ -89,6 +89,11 @@ class ModelOptions:
 
 def model_options(given: Mapping[str, str]) -> ModelOptions:
     """Read the words. Raises BadWord for the first word that cannot be used."""
+    if "case" in given:
+        raise BadWord(
+            f"model={given['model']} and case={given['case']} exclude each other: a built-in model, or a "
+            "case of your own"
+        )
     model = _model(given["model"])
     family = load(model.family)
     hints = typing.get_type_hints(family.Config)

@@ -55,10 +55,20 @@ def first_line_apart(left: str, right: str) -> str:
     ours, theirs = left.splitlines(), right.splitlines()
     for number, (one, other) in enumerate(zip(ours, theirs, strict=False), 1):
         if one != other:
-            return f"line {number}: Linen `{_short(one)}`, NNX `{_short(other)}`"
+            left, right = one.strip(), other.strip()
+            pairs = enumerate(zip(left, right, strict=False))
+            place = next((at for at, (a, b) in pairs if a != b), min(len(left), len(right)))
+            return f"line {number}: Linen `{_around(left, place)}`, NNX `{_around(right, place)}`"
     return f"Linen has {len(ours)} lines, NNX {len(theirs)}"
 
 
-def _short(line: str) -> str:
-    line = line.strip()
-    return line if len(line) <= 160 else line[:157] + "..."
+_SHOWN, _BEFORE = 160, 60  # characters of a line, and of those before what differs
+
+
+def _around(line: str, place: int) -> str:
+    """A line, or of a long one the part around a place."""
+    if len(line) <= _SHOWN:
+        return line
+    start = max(min(place - _BEFORE, len(line) - _SHOWN), 0)
+    end = start + _SHOWN
+    return f"{'...' if start else ''}{line[start:end]}{'...' if end < len(line) else ''}"
