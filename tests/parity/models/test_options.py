@@ -136,7 +136,7 @@ def test_every_word_is_read() -> None:
         (["model=gemma3-12b", "mesh=stage:2"], "decoder_block: expected llama in a pipeline"),
         (["model=deepseek", "mseh=fsdp:8"], "unknown key 'mseh'; did you mean mesh?"),
         (["model=deepseek", "num_expert=8"], "unknown key 'num_expert'; did you mean num_experts?"),
-        (["model=deepseek", "case=a.py"], "unknown key 'case'"),
+        (["model=deepseek", "case=a.py"], "model=deepseek and case=a.py exclude each other"),
         (["model=deepseek", "size=huge"], "size=huge: expected tiny or full"),
         (["model=deepseek", "shard_mode=manual"], "shard_mode=manual: expected auto or explicit"),
         (["model=deepseek", "zero1=yes"], "zero1=yes: expected true or false"),
