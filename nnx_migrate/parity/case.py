@@ -15,6 +15,7 @@ from flax import linen, nnx
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case_settings import fault
+from nnx_migrate.parity.evaluation.asked_axes import noted_axes
 from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.values import is_array
 from nnx_migrate.sharding.placing import AnyMesh
@@ -202,6 +203,7 @@ def surroundings(case: ParityCase, mesh: AnyMesh | None) -> Iterator[None]:
         if case.axis_rules is not None:
             stack.enter_context(linen.logical_axis_rules(case.axis_rules))
         stack.enter_context(nnx.use_eager_sharding(False))
+        stack.enter_context(noted_axes())
         yield
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import re
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +15,12 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.compare import compare
+from nnx_migrate.parity.evaluation.asked_axes import noted_axes
 from nnx_migrate.parity.evaluation.unseen import Unseen, unseen
 from nnx_migrate.parity.programs import graphs
 from nnx_migrate.parity.programs.canonical import canonical
 from nnx_migrate.parity.programs.equivalences import WITHOUT_MARKS
+from nnx_migrate.sharding import constrain
 from tests.parity.test_compare import CASE, failed, side
 
 X = np.ones((2, 4), np.float32)
@@ -314,3 +317,48 @@ def test_the_same_mesh_axes_of_size_1_are_no_difference():
     result = judged(over_units("data", "tensor"), over_units("data", "tensor"))
     assert not failed(result)
     assert not any(one.startswith("constraints: ") for one in result.not_checked)
+
+
+RULES = (("batch", "data"), ("embed", "tensor"), ("mlp", "tensor"), ("heads", None))
+LIFTS = {
+    "call": lambda function: lambda x: function(x) + 1,
+    "vmap": lambda function: lambda x: jax.vmap(function, 1)(jnp.stack([x, x], 1)),
+    "scan": lambda function: (
+        lambda x: jax.lax.scan(lambda y, _: (function(y), None), x, None, 2)[0]
+    ),
+    "grad": lambda function: jax.grad(lambda x: (function(x) ** 2).sum()),
+}
+
+
+def by_names(*names, lift, stack):
+    constraint = nn.with_logical_constraint if stack == "linen" else constrain
+    function = LIFTS[lift](lambda x: constraint(x, names))
+    with jax.set_mesh(UNITS), nn.logical_axis_rules(RULES), noted_axes():
+        return traced(stack, function)
+
+
+@pytest.mark.parametrize("lift", LIFTS)
+@pytest.mark.parametrize(
+    ("names", "other"),
+    [(("batch", "mlp"), ""), (("batch", "heads"), "data"), ((None, None), "none")],
+)
+def test_logical_names_of_other_mesh_axes_of_size_1_are_a_difference(lift, names, other):
+    linen = by_names("batch", "embed", lift=lift, stack="linen")
+    result = compare(CASE, linen, by_names(*names, lift=lift, stack="nnx"))
+    assert failed(result) == ({"program"} if other else set())
+    if other:
+        line = f"over mesh axes of size 1: Linen data, tensor, NNX {other}: (test_unseen.py:"
+        assert line in details(result)[0]
+
+
+def test_a_name_that_only_nnx_has_a_mesh_axis_of_size_1_for_is_a_difference():
+    linen = by_names("heads", None, lift="call", stack="linen")
+    result = compare(CASE, linen, by_names("heads", "mlp", lift="call", stack="nnx"))
+    assert "over mesh axes of size 1: Linen none, NNX tensor: (" in details(result)[0]
+
+
+def test_the_note_of_axes_is_no_module():
+    nnx = by_names("batch", "mlp", lift="grad", stack="nnx")
+    found = nnx.unseen["forward"]
+    assert {one.asked for one in found} == {("data", "tensor")}
+    assert {one.module for one in found} == {""}

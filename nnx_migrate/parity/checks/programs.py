@@ -49,6 +49,8 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
     units: list[str] = []
     for name in sorted(linen.programs.keys() & nnx.programs.keys()):
         ours, theirs = linen.programs[name], nnx.programs[name]
+        sides = linen.unseen.get(name, ()), nnx.unseen.get(name, ())
+        unseen += [] if name == INIT else _of_asked(*sides)
         if ours == theirs:
             continue
         try:
@@ -62,7 +64,6 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
         else:
             rules += [rule for rule in needed if rule not in rules]
         if name != INIT:
-            sides = linen.unseen.get(name, ()), nnx.unseen.get(name, ())
             unseen += _of_units(*sides)
             units += _left_out(*sides)
     unseen = list(dict.fromkeys(unseen))
@@ -109,6 +110,25 @@ def _of_units(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]
     keys = {_key(one) for one in others if _whole(one) in more and _key(one) in known}
     yield from _alone([one for one in mine if _key(one) in keys], others, "lost", _whole)
     yield from _alone([one for one in others if _key(one) in keys], mine, "only in NNX", _whole)
+
+
+def _of_asked(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]:
+    """Yield the constraints whose logical names stand for other mesh axes of size 1 than Linen's.
+
+    Which of several that look the same stands for which, and in which dimension, is not compared.
+    """
+    unknown = {_key(one) for one in (*ours, *theirs) if one.asked is None}
+    known = {_key(one) for one in theirs} - unknown
+    for key in dict.fromkeys(_key(one) for one in ours if _key(one) in known):
+        mine, others = ([one for one in side if _key(one) == key] for side in (ours, theirs))
+        left, right = (
+            {axis for one in side for axis in one.asked or ()} for side in (mine, others)
+        )
+        if left != right:
+            places = list(dict.fromkeys(one.place for one in others if one.place))
+            where = f": {few(places, _PLACES, between='; ', more='more places')}" if places else ""
+            named = (", ".join(sorted(axes)) or "none" for axes in (left, right))
+            yield "{} over mesh axes of size 1: Linen {}, NNX {}{}".format(key, *named, where)
 
 
 def _left_out(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]:

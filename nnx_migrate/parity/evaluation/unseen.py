@@ -21,6 +21,7 @@ import jax
 import optax
 from jax.extend.core import jaxprs_in_params
 
+from nnx_migrate.parity.evaluation.asked_axes import asked_axes, is_note
 from nnx_migrate.parity.evaluation.shardings import Layout, layout_on, show, units_of
 from nnx_migrate.parity.programs import canonical
 
@@ -54,7 +55,8 @@ class Unseen:
 
     ``module`` is the path of the Linen module, "" where none is known; ``lines`` are the innermost
     lines of the model's code, as ``file.py:12 in f`` with their text. ``units`` are the mesh axes of size
-    1 that it names, by dimension: they split nothing, and ``what`` leaves them out.
+    1 that it names, by dimension: they split nothing, and ``what`` leaves them out. ``asked`` are those
+    that its logical names stand for, None where that is not known.
     """
 
     kind: str
@@ -62,6 +64,7 @@ class Unseen:
     module: str
     lines: tuple[tuple[str, str], ...]
     units: Layout = ()
+    asked: tuple[str, ...] | None = None
 
     @property
     def place(self) -> str:
@@ -102,14 +105,16 @@ def unseen(jaxpr: Any, module: str = "") -> tuple[Unseen, ...]:
     return tuple(_walk(jaxpr, module))
 
 
-def _walk(jaxpr: Any, module: str) -> Iterator[Unseen]:
+def _walk(jaxpr: Any, module: str, around: tuple[str, ...] | None = None) -> Iterator[Unseen]:
     for equation in jaxpr.eqns:
-        inner = joined(module, str(equation.source_info.name_stack))
+        stack = str(equation.source_info.name_stack)
+        inner, noted = joined(module, stack), asked_axes(stack)
+        noted = around if noted is None else noted
         for kind, what in _said(equation):
             lines = _lines(equation.source_info.traceback)
-            yield Unseen(kind, what, inner, lines, units_of(_sharding(equation)))
+            yield Unseen(kind, what, inner, lines, units_of(_sharding(equation)), noted)
         for nested in jaxprs_in_params(equation.params):
-            yield from _walk(nested, inner)
+            yield from _walk(nested, inner, noted)
 
 
 def _said(equation: Any) -> Iterator[tuple[str, str]]:
@@ -186,7 +191,8 @@ def _named(policy: Any) -> str:
 
 def joined(module: str, stack: str) -> str:
     """Add the steps of a name stack, ``transpose(jvp(block))/mlp``, to a module's path."""
-    return "/".join(part for part in (module, *_TRANSFORM.sub("", stack).split("/")) if part)
+    steps = (module, *_TRANSFORM.sub("", stack).split("/"))
+    return "/".join(step for step in steps if step and not is_note(step))
 
 
 def _lines(traceback: Any) -> tuple[tuple[str, str], ...]:
