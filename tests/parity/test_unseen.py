@@ -13,9 +13,9 @@ from flax import nnx
 from jax.experimental import io_callback
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from nnx_migrate.parity.asked_axes import noted_axes
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.compare import compare
-from nnx_migrate.parity.evaluation.asked_axes import noted_axes
 from nnx_migrate.parity.evaluation.unseen import Unseen, unseen
 from nnx_migrate.parity.programs import graphs
 from nnx_migrate.parity.programs.canonical import canonical

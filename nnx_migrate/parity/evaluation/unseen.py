@@ -21,7 +21,7 @@ import jax
 import optax
 from jax.extend.core import jaxprs_in_params
 
-from nnx_migrate.parity.evaluation.asked_axes import asked_axes, is_note
+from nnx_migrate.parity.asked_axes import asked_axes, is_note
 from nnx_migrate.parity.evaluation.shardings import Layout, layout_on, show, units_of
 from nnx_migrate.parity.programs import canonical
 
