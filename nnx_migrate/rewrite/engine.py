@@ -6,10 +6,9 @@ class whose books do not balance is refused and the run is decided again without
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -23,6 +22,7 @@ from nnx_migrate.rewrite.decide import Decisions, decide
 from nnx_migrate.rewrite.evidence import evidence_of, with_evidence
 from nnx_migrate.rewrite.extra_arguments import ExtraArguments
 from nnx_migrate.rewrite.lazy_submodules import left_to_first_calls
+from nnx_migrate.rewrite.left_classes import edited_in_left_classes
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -32,7 +32,6 @@ from nnx_migrate.rewrite.workers import Team, can_fork
 from nnx_migrate.sizes import ClassSizes, SizeMemory, analyse
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
 
 _ATTEMPTS = 6  # decisions without the classes that earlier attempts could not finish
 
@@ -195,7 +194,7 @@ def _claims(
         sites = (*before.call_sites, *before.handles)
         on = [one for one in sites if one.path == path and one.line in lines]
         calls.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
-    places.update(dict.fromkeys(_values_in_left_classes(loaded, attempt), Outcome.REWRITTEN))
+    places.update(dict.fromkeys(edited_in_left_classes(loaded.project, attempt), Outcome.REWRITTEN))
     for path, remarks in attempt.remarks.items():
         module = loaded.targets[path]
         for remark in remarks:
@@ -204,16 +203,6 @@ def _claims(
             if remark.kind == "reference":
                 places[(path, *position(module, remark.node))] = remark.outcome
     return classes, places, _without_lazy(calls, attempt, before, after)
-
-
-def _values_in_left_classes(loaded: Loaded, attempt: Attempt) -> Iterator[tuple[str, int, int]]:
-    """Layers that classes which stay hand to explicit ones: ``lazy(Block)(partial(nn.BatchNorm))``."""
-    for name, cls in loaded.project.linen.items():
-        edited = attempt.edited.get(cls.module.path, frozenset())
-        if name not in attempt.decisions.converted and edited:
-            for node in walk(cls.node):
-                if id(node) in edited and isinstance(node, ast.Name | ast.Attribute):
-                    yield cls.module.path, *position(cls.module, node)
 
 
 def _without_lazy(
