@@ -83,9 +83,10 @@ def holds_modules(project: Project, one: Field) -> bool:
 def items_are_called(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether a field may be a container of modules by its uses: ``self.layers["a"](x)``.
 
-    Other values, functions among them, are kept as they are in such a container too.
+    Other values, functions among them, are kept as they are in such a container too. What is annotated as one
+    module may be a dict of them.
     """
-    is_any = project.resolve(one.annotation, one.owner.scope) == "typing.Any"
+    is_any = project.resolve(one.annotation, one.owner.scope) in ("typing.Any", _MODULE)
     if not (is_any or is_container(one.annotation) or is_tuple(one.annotation)):
         return False
     methods = (method for owner in cls.mro for method in owner.methods.values())
