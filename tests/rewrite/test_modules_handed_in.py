@@ -320,3 +320,53 @@ def main():
 """
     forms = printed_alike(source)
     assert (forms["m.Value"], forms["m.Around"]) == (form, form)
+
+
+ITEMS = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from typing import Sequence
+
+
+class Gated(nn.Module):
+    units: int
+    layer: nn.Module | None = None
+
+    @nn.compact
+    def __call__(self, x):
+        x = (self.layer if self.layer is not None else nn.Dense(2 * self.units))(x)
+        return x[:, : self.units] * nn.sigmoid(x[:, self.units :])
+
+
+class Features(nn.Module):
+    units: int
+    shared: Sequence[nn.Module] = ()
+
+    @nn.compact
+    def __call__(self, x):
+        for i, layer in enumerate(self.shared):
+            x = Gated(self.units, layer)(x)
+        return Gated(self.units)(x)
+
+
+class Net(nn.Module):
+    def setup(self):
+        self.shared = [nn.Dense(6)]
+        self.first = Features(3, self.shared)
+        self.second = Features(3, self.shared)
+
+    def __call__(self, x):
+        return self.first(x) + self.second(x)
+
+
+def main():
+    x = jnp.ones((2, 4))
+    variables = Net().init(jax.random.key(0), x)
+    print(jax.tree.map(jnp.shape, variables))
+    print(jax.jit(Net().apply)(variables, x))
+"""
+
+
+def test_a_class_that_gives_items_of_a_field_to_lazy_submodules_is_lazy() -> None:
+    assert printed_alike(ITEMS)["m.Features"] == "lazy"

@@ -10,6 +10,7 @@ from functools import lru_cache
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.fields.types import holds_modules
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
 from nnx_migrate.sizes.result import ClassSizes
@@ -161,11 +162,14 @@ class LazyArguments:
         if any(attribute in one.methods for one in self.cls.mro):
             return True
         for one in self.cls.fields:
-            if one.name == attribute:  # the judge knows what fields are given
-                return one.default is not None and any(
-                    self._names_module(node, one.owner.scope, seen)
-                    for node in walk(one.default)
-                    if isinstance(node, ast.Name | ast.Attribute)
+            if one.name == attribute:  # the judge knows what fields are given, not where items go
+                return holds_modules(self.project, one) or (
+                    one.default is not None
+                    and any(
+                        self._names_module(node, one.owner.scope, seen)
+                        for node in walk(one.default)
+                        if isinstance(node, ast.Name | ast.Attribute)
+                    )
                 )
         values = [
             (method, value)
