@@ -74,7 +74,7 @@ HELD = [
 CALLS = "self.a(x) + self.b(x)", "self.b(x) - self.a(x)"  # whichever is called first
 
 
-@pytest.mark.parametrize(("built", "calls"), zip(HELD, itertools.cycle(CALLS), strict=False))
+@pytest.mark.parametrize(("built", "calls"), [*zip(HELD, itertools.cycle(CALLS), strict=False)])
 def test_it_has_its_parameters_where_linen_has_them(built: str, calls: str) -> None:
     source = SOURCE.replace("CALLS", calls).replace("BUILT", built)
     assert {*printed_alike(source).values()} == {"explicit"}

@@ -19,7 +19,7 @@ One that another module has made, and handed in, has its variables there, as in 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,7 +121,8 @@ class LazySubmodules:
         if len({*ids.values()}) == len(nodes):
             return
         place = linen_place(run.copy)
-        for path in _in_linens_order(given):
+        order = dict.fromkeys(field for field, _ in self._given.values())
+        for path in _in_linens_order(given, [*order]):
             one = nodes[path]
             if self._is_elsewhere(one._nnm_home()):
                 continue
@@ -208,18 +209,19 @@ class LazySubmodules:
         return run
 
 
-def _in_linens_order(given: Mapping[Place, tuple[str, Any]]) -> list[Place]:
+def _in_linens_order(given: Mapping[Place, tuple[str, Any]], fields: Sequence[str]) -> list[Place]:
     """The paths of what an explicit module holds itself: field by field, and all of one field before what those hold.
 
     Args:
       given: the field and the identity of each module by its path, also of those inside of others.
+      fields: of the class, in order; a copy of the module has its attributes in another.
     """
     top = {
         path: next(path[:end] for end in range(1, len(path) + 1) if path[:end] in given)
         for path in given
     }
     inside = {(given[top[path]][0], one) for path, (_, one) in given.items() if path != top[path]}
-    fields = list(dict.fromkeys(given[path][0] for path in top.values()))
+    fields = list(dict.fromkeys((*fields, *(given[path][0] for path in top.values()))))
     return sorted(
         dict.fromkeys(top.values()),
         key=lambda path: (fields.index(given[path][0]), given[path] not in inside),
