@@ -60,14 +60,14 @@ def main():
 """
 HELD = [
     "Pair(Encoder(backbone), Encoder(backbone))",
-    "Pair(encoder, Encoder(encoder))",
-    "Pair(backbone, Encoder(backbone))",
     "Pair(Encoder(backbone), backbone)",
+    "Pair(backbone, Encoder(backbone))",
+    'Table({"u": Encoder(backbone), "v": backbone})',
+    "Pair(encoder, Encoder(encoder))",
     "Pair(Encoder(encoder), Encoder(backbone))",
     "Pair(backbone, backbone)",
     "Pair(Encoder(Backbone()), Encoder(Backbone()))",  # equal, and not the same
     'Table({"u": Encoder(backbone), "v": Encoder(backbone)})',
-    'Table({"u": Encoder(backbone), "v": backbone})',
 ]
 
 
