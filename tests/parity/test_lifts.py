@@ -86,7 +86,7 @@ def test_a_scanned_stack_with_dropout_is_the_same_program(remat):
 def test_layers_of_a_stack_that_share_a_key_fail_the_initial_values():
     report = check(case(LinenStack(), split=False))
     failed = [entry.name for entry in report.checks if entry.status == "fail"]
-    assert failed == ["init_values"]
+    assert failed == ["init_values", "rng"]  # dropout shares one, too
     assert "every slice along axis 0 is the same" in report.check("init_values").details[0]
 
 
