@@ -77,12 +77,7 @@ class LazySubmodules:
         """
         self._around = scope
         self._held = held
-        self._given = {
-            f"{name}{suffix}": (name, one._id)
-            for name, value in fields.items()
-            for suffix, one in modules_in(value)
-            if hasattr(one, "_id")
-        }
+        self._fields = fields
         self._runs: dict[int, _Run] = {}  # by the identity of the copy; the last one counts
 
     def bind(self, module: Any) -> Any:
@@ -114,15 +109,22 @@ class LazySubmodules:
 
         As in Linen, that one is owned by the first that is reached so, whichever is called first.
         """
+        # A copy of the explicit module has other objects for these.
+        handed: dict[Place, tuple[str, Any]] = {
+            (f"{name}{suffix}",): (name, one._id)
+            for name, value in self._fields.items()
+            for suffix, one in modules_in(value)
+            if hasattr(one, "_id")
+        }
+        if not handed:
+            return
         nodes = {path: one for path, one in nodes_of(run.copy, as_made) if is_lazy(one)}
-        # A copy of the explicit module has other objects for what its fields hold.
-        given = {p: self._given.get("/".join(p), ("/".join(p), nodes[p]._id)) for p in nodes}
-        ids = {path: one for path, (_, one) in given.items()}
+        held = {path: handed.get(path, ("/".join(path), one._id)) for path, one in nodes.items()}
+        ids = {path: one for path, (_, one) in held.items()}
         if len({*ids.values()}) == len(nodes):
             return
         place = linen_place(run.copy)
-        order = dict.fromkeys(field for field, _ in self._given.values())
-        for path in _in_linens_order(given, [*order]):
+        for path in _in_linens_order(held, [*self._fields]):
             one = nodes[path]
             if self._is_elsewhere(one._nnm_home()):
                 continue
@@ -209,22 +211,22 @@ class LazySubmodules:
         return run
 
 
-def _in_linens_order(given: Mapping[Place, tuple[str, Any]], fields: Sequence[str]) -> list[Place]:
+def _in_linens_order(held: Mapping[Place, tuple[str, Any]], fields: Sequence[str]) -> list[Place]:
     """The paths of what an explicit module holds itself: field by field, and all of one field before what those hold.
 
     Args:
-      given: the field and the identity of each module by its path, also of those inside of others.
+      held: the field and the identity of each module by its path, also of those inside of others.
       fields: of the class, in order; a copy of the module has its attributes in another.
     """
     top = {
-        path: next(path[:end] for end in range(1, len(path) + 1) if path[:end] in given)
-        for path in given
+        path: next(path[:end] for end in range(1, len(path) + 1) if path[:end] in held)
+        for path in held
     }
-    inside = {(given[top[path]][0], one) for path, (_, one) in given.items() if path != top[path]}
-    fields = list(dict.fromkeys((*fields, *(given[path][0] for path in top.values()))))
+    inside = {(held[top[path]][0], one) for path, (_, one) in held.items() if path != top[path]}
+    fields = list(dict.fromkeys((*fields, *(held[path][0] for path in top.values()))))
     return sorted(
         dict.fromkeys(top.values()),
-        key=lambda path: (fields.index(given[path][0]), given[path] not in inside),
+        key=lambda path: (fields.index(held[path][0]), held[path] not in inside),
     )
 
 

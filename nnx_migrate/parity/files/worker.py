@@ -78,12 +78,10 @@ def _run(job: Job) -> dict[str, Any]:
             initial = call_arguments(case.initial(), case.path)
     loss = None if case.loss is None else _named("loss()", case.loss)
     try:
-        try:
-            shared = ParityCase(
-                inputs=inputs, kwargs=kwargs, initial=initial, loss=loss, **settings
-            )
-        except BadCase as error:
-            raise CaseError(f"{case.path.name}: CASE: {error}") from error
+        shared = ParityCase(inputs=inputs, kwargs=kwargs, initial=initial, loss=loss, **settings)
+    except BadCase as error:
+        raise CaseError(f"{case.path.name}: CASE: {error}") from error
+    try:
         side = (_run_before if job.side == "before" else _run_after)(job, case, shared)
         results.save(side, job.result)
     except BadCase as error:

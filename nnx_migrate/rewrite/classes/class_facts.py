@@ -6,10 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nnx_migrate.rewrite.classes.checks.attribute_names import (
-    check_attribute_names,
-    other_attributes,
-)
+from nnx_migrate.rewrite.classes.checks.attribute_names import checked_attributes
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.class_defaults import (
     check_class_defaults,
@@ -98,8 +95,7 @@ def _checked_names(parts: ClassParts, counted: Mapping[int, Item]) -> Mapping[st
     elsewhere = {id(one.site.call) for one in counted.values() if one.site is not None}
     own = {key: one for key, one in parts.items.items() if key not in elsewhere}
     every = {**own, **parts.helpers.parameters}
-    renames = other_attributes(parts.project, parts.cls, parts.compact, every)
-    check_attribute_names(parts.project, parts.cls, parts.compact, every, renames)
+    renames = checked_attributes(parts.project, parts.cls, parts.compact, every)
     check_items(parts.cls, own, parts.helpers.parameters, parts.compact)
     return renames
 

@@ -46,11 +46,14 @@ def own_names(parts: ClassParts, attributes: Sequence[Attribute]) -> frozenset[s
     return frozenset({*defined_names(parts.cls), *fields, *(one.name for one in attributes)})
 
 
-def class_reads(parts: ClassParts, attributes: Sequence[Attribute], remarks: Remarks) -> Reads:
+def class_reads(
+    parts: ClassParts, attributes: Sequence[Attribute], names: frozenset[str], remarks: Remarks
+) -> Reads:
     """Read all methods of a class.
 
     Args:
       attributes: as `setup_attributes`.
+      names: as `own_names`.
 
     Raises:
       Refused: a read has no counterpart in NNX.
@@ -65,7 +68,7 @@ def class_reads(parts: ClassParts, attributes: Sequence[Attribute], remarks: Rem
         items,
         params,
         variables | _places(computed, Kind.COMPUTED),
-        own_names(parts, attributes),
+        names,
         remarks,
         functools.partial(_tied_layer, parts, _built(parts, attributes, Kind.SUBMODULE), remarks),
         lambda node: parts.project.resolve(node, cls.scope),

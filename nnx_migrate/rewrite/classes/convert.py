@@ -68,8 +68,9 @@ def _converted(
     check_kept(cls, attributes)
     check_late_bindings(cls)
     remarks = Remarks()
-    reads = class_reads(parts, attributes, remarks)
-    made = class_edits(parts, facts, reads, own_names(parts, attributes), remarks)
+    names = own_names(parts, attributes)
+    reads = class_reads(parts, attributes, names, remarks)
+    made = class_edits(parts, facts, reads, names, remarks)
     return _result(parts, made, remarks, facts.holds_lazy)
 
 

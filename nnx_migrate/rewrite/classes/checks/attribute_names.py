@@ -23,59 +23,36 @@ from nnx_migrate.source.walking import each, walk
 _Items = Mapping[int, Item]
 
 
-def other_attributes(
+def checked_attributes(
     project: Project, cls: ClassInfo, compact: ast.FunctionDef | None, items: _Items
 ) -> dict[str, str]:
     """Names in Linen that the class has for something else, and the attributes in their place.
 
-    Only names that the compact method alone gives and that no other string of the class has (as in
-    ``self.has_variable("params", "scale")``); not where the project has a word for the attribute already.
-
     Args:
       items: of the class, by id of the call.
-    """
-    inside = {id(node) for node in walk(compact)} if compact is not None else frozenset[int]()
-    given = Counter(filter(None, map(_name, items.values())))
-    fixed = {
-        _name(one)
-        for key, one in items.items()
-        if one.kind not in (ItemKind.PARAM, ItemKind.SITE) or key not in inside
-    }
-    meant = _meanings(project, cls) if given.keys() - fixed else {}
-    names = [one for one in given.keys() - fixed if one in meant]
-    strings = Counter(one.value for one in each(cls.node, ast.Constant)) if names else Counter()
-    return {
-        name: f"{name}_"
-        for name in names
-        if strings[name] == given[name] and not _is_word(project, f"{name}_")
-    }
-
-
-def check_attribute_names(
-    project: Project,
-    cls: ClassInfo,
-    compact: ast.FunctionDef | None,
-    items: _Items,
-    others: Mapping[str, str],
-) -> None:
-    """Refuse a name that the class has for something else, where no other attribute takes its place.
-
-    Args:
-      others: as `other_attributes`.
 
     Raises:
-      Refused: at what is called so.
+      Refused: no other attribute can take the place.
     """
     every = [one for one in items.values() if one.kind is not ItemKind.STREAM]
-    meant = _meanings(project, cls) if every else {}
+    if not every:
+        return {}
+    heirs = [one for one in project.linen.values() if cls in one.mro]
+    owners = dict.fromkeys(owner for one in (cls, *heirs) for owner in one.mro)
+    meant = meanings_of(owners)
+    meant |= {name: _OF_NNX for name in PUBLIC if meant.get(name, _KEPT) == _KEPT}
     inside = {id(node) for node in walk(compact)} if compact is not None else frozenset[int]()
+    strings = Counter(
+        one.value for one in each(cls.node, ast.Constant) if isinstance(one.value, str)
+    )
+    others = _others(project, meant, inside, items, strings)
+    pattern = "|".join(map(re.escape, sorted(strings)))
     for one in every:
         # What setup keeps, it may keep under the name in Linen.
         left = {_OF_NNX} if id(one.call) in inside else {_OF_NNX, _KEPT}
-        kept = _kept(cls, one)
-        names = _names(cls, one, meant) if one.name else _automatic(one, meant)
-        meaning = (word for word in names if meant[word] not in left)
-        name = next((word for word in meaning if word != kept or meant[word] != _OF_CLASS), None)
+        names = _automatic(one, meant) if one.name is None else _called(one.name, pattern, meant)
+        found = (word for word in names if meant[word] not in left)
+        name = next((word for word in found if not _is_kept(cls, one, word, meant)), None)
         if name is None or (name in others and _name(one) == name):
             continue
         raise Refused(
@@ -84,18 +61,49 @@ def check_attribute_names(
             f"rename the {meant[name].partition(' ')[2]}",
             "names",
         )
+    return others
 
 
-def _kept(cls: ClassInfo, item: Item) -> str | None:
-    """The attribute that an item is assigned to: ``w`` in ``self.w = self.param(...)``."""
-    match cls.module.parents.above(item.call)[:1]:
-        case [
-            ast.Assign(targets=[ast.Attribute(attr=name)])
-            | ast.AnnAssign(target=ast.Attribute(attr=name))
-        ]:
-            return name
+def _others(
+    project: Project,
+    meant: Mapping[str, str],
+    inside: Collection[int],
+    items: _Items,
+    strings: Mapping[str, int],
+) -> dict[str, str]:
+    """The attributes in place of names that stand for something else.
+
+    Only of names that the compact method alone gives and that no other string of the class has (as in
+    ``self.has_variable("params", "scale")``); not where the project has a word for the attribute already.
+
+    Args:
+      inside: ids of the nodes of the compact method.
+      strings: how often the class has each.
+    """
+    given = Counter(filter(None, map(_name, items.values())))
+    fixed = {
+        _name(one)
+        for key, one in items.items()
+        if one.kind not in (ItemKind.PARAM, ItemKind.SITE) or key not in inside
+    }
+    return {
+        name: f"{name}_"
+        for name in given
+        if name in meant and name not in fixed
+        if strings[name] == given[name] and not _is_word(project, f"{name}_")
+    }
+
+
+def _is_kept(cls: ClassInfo, item: Item, name: str, meant: Mapping[str, str]) -> bool:
+    """Whether an item is assigned to a class attribute of its name: ``self.w = self.param("w", ...)``."""
+    match cls.module.parents.of(item.call) if meant[name] == _OF_CLASS else None:
+        case (
+            ast.Assign(targets=[ast.Attribute(attr=attribute)])
+            | ast.AnnAssign(target=ast.Attribute(attr=attribute))
+        ):
+            return attribute == name
         case _:
-            return None
+            return False
 
 
 def _automatic(item: Item, words: Collection[str]) -> Iterator[str]:
@@ -106,12 +114,9 @@ def _automatic(item: Item, words: Collection[str]) -> Iterator[str]:
     return filter(re.compile(rf"(?:{kinds})_\d+").fullmatch, words)
 
 
-def _names(cls: ClassInfo, item: Item, words: Collection[str]) -> Iterator[str]:
-    """Those of the words that an item may be called."""
-    assert item.name is not None
-    strings = {one.value for one in each(cls.node, ast.Constant) if isinstance(one.value, str)}
-    called = re.compile(_pattern(item.name, "|".join(map(re.escape, sorted(strings)))))
-    return filter(called.fullmatch, words)
+def _called(name: ast.expr, strings: str, words: Collection[str]) -> Iterator[str]:
+    """Those of the words that an expression may be."""
+    return filter(re.compile(_pattern(name, strings)).fullmatch, words)
 
 
 def _pattern(name: ast.expr, strings: str) -> str:
@@ -141,14 +146,12 @@ def _pattern(name: ast.expr, strings: str) -> str:
 _KEPT, _OF_CLASS, _OF_NNX = "an attribute", "a class attribute", "a method of nnx.Module"
 
 
-def _meanings(project: Project, cls: ClassInfo) -> dict[str, str]:
-    """What objects of the class, and of those that inherit from it, have under names."""
-    found = dict.fromkeys(PUBLIC, _OF_NNX)
-    heirs = [one for one in project.linen.values() if cls in one.mro]
-    owners = dict.fromkeys(owner for one in (cls, *heirs) for owner in one.mro)
+def meanings_of(owners: Collection[ClassInfo]) -> dict[str, str]:
+    """What objects of the classes have under names: fields, methods, and what classes and methods assign."""
+    found: dict[str, str] = {}
     for owner in owners:
         stored = (one for one in each(owner.node, ast.Attribute) if isinstance(one.ctx, ast.Store))
-        found |= {one.attr: found.get(one.attr, _KEPT) for one in stored}
+        found |= {one.attr: _KEPT for one in stored}
     for owner in owners:
         names = (name for one in owner.node.body for name in bound_names(one))
         found |= dict.fromkeys(names, _OF_CLASS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from nnx_migrate.rewrite.classes.checks.attribute_names import meanings_of
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import (
     Item,
@@ -153,7 +154,7 @@ def check_put(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     Raises:
       Refused: at the call that puts it.
     """
-    attributes = {*_attributes_of(cls)}
+    attributes = meanings_of(cls.mro)
     for method in cls.methods.values():
         for call in each(method, ast.Call):
             maker = self_call(call, receiver_of(method))
@@ -169,15 +170,6 @@ def check_put(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     "rename one of them",
                     "names",
                 )
-
-
-def _attributes_of(cls: ClassInfo) -> Iterator[str]:
-    """Names of fields and methods, and of what classes and their methods assign."""
-    for owner in cls.mro:
-        yield from (name for one in owner.node.body for name in bound_names(one))
-        for one in each(owner.node, ast.Attribute):
-            if isinstance(one.ctx, ast.Store):
-                yield one.attr
 
 
 def _is_called(item: Item, name: str | None) -> bool:
