@@ -6,7 +6,6 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -36,10 +35,10 @@ from nnx_migrate.parity.evaluation.mode_runs import linen_modes
 from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, SubmoduleOutput
 from nnx_migrate.parity.evaluation.running import NEEDS_VALUES, describe_error
 from nnx_migrate.parity.sides import bisect
-from nnx_migrate.parity.sides.subject import subject_of
+from nnx_migrate.parity.sides.subject import Start, subject_of
 from nnx_migrate.parity.training.linen import begin_linen, names_of, unboxed
 from nnx_migrate.parity.training.steps import Trained, train
-from nnx_migrate.parity.values import Arrays, named_leaves
+from nnx_migrate.parity.values import named_leaves
 
 
 def evaluate_linen(
@@ -87,12 +86,12 @@ def _evaluate(
         initial = arguments_of(initial_call(case))
         given = place(initial.arrays, mesh)
     init = initialiser_of(case, module, initial, given)
-    start = _start_of(case, name, init)
+    start, treedef, problems = _start_of(case, name, init)
 
     def applied(case: ParityCase) -> Apply:
-        return apply_of(case, module, start.treedef, list(start.values))
+        return apply_of(case, module, treedef, list(start.values))
 
-    subject = subject_of(case, applied, start.values, arguments, arrays, mesh)
+    subject = subject_of(case, applied, start, arguments, arrays, mesh)
     measured, trained = Measured(), Trained()
     sown: tuple[str, ...] = ()
     modes = tuple(ModeRun(mode) for mode in case.modes or ())
@@ -112,10 +111,7 @@ def _evaluate(
         outputs, modes = subject.submodules(recorded, modes, measured.errors)
     return dataclasses.replace(
         subject.result("linen", name, measured, trained),
-        problems=start.problems,
-        names=start.names,
-        init_values=start.init_values,
-        repeated=start.repeated,
+        problems=problems,
         submodules=outputs,
         control=tuple(measured.control),
         control_leaves=measured.control_leaves,
@@ -125,28 +121,10 @@ def _evaluate(
     )
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What a Linen module's initialisation gives, by path.
-
-    Attributes:
-      values: on the devices; `init_values` are the same on the host.
-      treedef: of the variables without their boxes.
-      names: of the axes of variables that have any.
-      repeated: variables that got the same random values.
-      problems: NNX modules that ran inside.
-    """
-
-    values: Variables
-    init_values: Arrays
-    treedef: Any
-    names: dict[str, tuple[str | None, ...]]
-    repeated: tuple[str, ...]
-    problems: tuple[str, ...]
-
-
-def _start_of(case: ParityCase, name: str, init: Callable[[], Any]) -> _Start:
-    """Initialise the module.
+def _start_of(
+    case: ParityCase, name: str, init: Callable[[], Any]
+) -> tuple[Start, Any, tuple[str, ...]]:
+    """Initialise the module; returns also the tree of its variables without boxes, and NNX modules that ran inside.
 
     Raises:
       BadCase: that raises.
@@ -172,7 +150,8 @@ def _start_of(case: ParityCase, name: str, init: Callable[[], Any]) -> _Start:
     repeated: tuple[str, ...] = ()
     if repetitions(init_values, {}):  # What is apart under one key is under real ones, too.
         repeated = repetitions(initialise(case, build, constant=False)[0], init_values)
-    return _Start(values, init_values, treedefs[-1], axis_names, repeated, _problems(classes))
+    start = Start(values, init_values, axis_names, repeated)
+    return start, treedefs[-1], _problems(classes)
 
 
 def _check(case: ParityCase, name: str, measured: Measured) -> None:

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from flax import linen, nnx
@@ -48,7 +47,7 @@ from nnx_migrate.parity.evaluation.mode_runs import nnx_modes
 from nnx_migrate.parity.evaluation.results import ModeRun, Numbers, SideResult, SubmoduleOutput
 from nnx_migrate.parity.evaluation.running import describe_error
 from nnx_migrate.parity.sides import bisect, lazy
-from nnx_migrate.parity.sides.subject import subject_of
+from nnx_migrate.parity.sides.subject import Start, subject_of
 from nnx_migrate.parity.training.nnx import begin_nnx, names_of
 from nnx_migrate.parity.training.steps import SPECS, Trained, train
 from nnx_migrate.parity.values import Arrays, named_leaves
@@ -126,12 +125,12 @@ def _evaluate(
     shared = shared_paths(module)
     other = {**renamed_paths(module), **lazy.renamed(module)}
     names = LinenNames({**shared, **other, **(case.path_map or {})})
-    start = _start_of(case, build, module, names)
+    start, excluded, errors = _start_of(case, build, module, names)
 
     def applied(case: ParityCase, written: set[str] | None = None) -> Apply:
         return apply_of(case, module, names, set() if written is None else written)
 
-    subject = subject_of(case, applied, start.values, arguments, arrays, mesh)
+    subject = subject_of(case, applied, start, arguments, arrays, mesh)
     variables = subject.variables
     written: set[str] = set()
     stray: list[str] = []
@@ -158,18 +157,15 @@ def _evaluate(
         side,
         problems=(*_whole_bridge(module), *sorted(set(stray))),
         bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
-        names=start.names,
         unmatched=unmatched(case.path_map or {}, attributes),
         attributes=attributes,
-        excluded=start.excluded,
+        excluded=excluded,
         shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
-        init_values=start.init_values,
-        repeated=start.repeated,
         draws=len(keys),
         repeated_draws=len(keys) - len(set(keys)),
         first=with_redrawn(case, side.first),
         written=tuple(sorted(written)),
-        errors={**start.errors, **side.errors},
+        errors={**errors, **side.errors},
         submodules=outputs,
         sown=sown,
         modes=tuple(
@@ -179,30 +175,10 @@ def _evaluate(
     )
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What a constructed module holds, by Linen's path.
-
-    Attributes:
-      values: those that the constructor makes under a constant key, or if that fails, made;
-        `init_values` are the same on the host.
-      names: of the axes of variables that have any.
-      excluded: variables without a counterpart in Linen.
-      repeated: variables that got the same random values.
-      errors: stages that raised.
-    """
-
-    values: Variables
-    init_values: Arrays
-    names: dict[str, tuple[str | None, ...]]
-    excluded: tuple[str, ...]
-    repeated: tuple[str, ...]
-    errors: dict[str, str]
-
-
 def _start_of(
     case: ParityCase, build: Callable[[], nnx.Module], module: nnx.Module, names: LinenNames
-) -> _Start:
+) -> tuple[Start, tuple[str, ...], dict[str, str]]:
+    """What a constructed module holds; returns also its variables without a counterpart in Linen, and what raised."""
     real_values, excluded = names.variables(nnx.state(module))
     errors: dict[str, str] = {}
     init_values: Arrays = {}
@@ -219,7 +195,7 @@ def _start_of(
     except ValueError as error:
         errors[SPECS] = describe_error(error)
     repeated = repetitions(real_values, init_values)
-    return _Start(values, init_values, axis_names, excluded, repeated, errors)
+    return Start(values, init_values, axis_names, repeated), excluded, errors
 
 
 def _with_redrawn(

@@ -16,7 +16,23 @@ from nnx_migrate.parity.evaluation.running import OPERATIONS
 from nnx_migrate.parity.evaluation.sowing import noted_sowing
 from nnx_migrate.parity.sides import bisect
 from nnx_migrate.parity.training.steps import Trained
-from nnx_migrate.parity.values import ShapeDtype, random_value, shape_dtype
+from nnx_migrate.parity.values import Arrays, ShapeDtype, random_value, shape_dtype
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a side starts from, by Linen's path.
+
+    Attributes:
+      values: those under a constant key, or if that failed, real ones; `init_values` are the former on the host.
+      names: of the axes of variables that have any.
+      repeated: variables that got the same random values under real keys.
+    """
+
+    values: Variables
+    init_values: Arrays
+    names: dict[str, tuple[str | None, ...]]
+    repeated: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -32,6 +48,7 @@ class Subject:
 
     case: ParityCase
     applied: Callable[[ParityCase], Apply]
+    start: Start
     shapes: Mapping[str, ShapeDtype]
     variables: Variables
     arguments: Arguments
@@ -69,6 +86,9 @@ class Subject:
             stack,
             name,
             shapes=dict(self.shapes),
+            names=self.start.names,
+            init_values=self.start.init_values,
+            repeated=self.start.repeated,
             first=measured.first,
             second=measured.second,
             others=measured.others,
@@ -88,12 +108,12 @@ class Subject:
 def subject_of(
     case: ParityCase,
     applied: Callable[[ParityCase], Apply],
-    values: Mapping[str, Any],
+    start: Start,
     arguments: Arguments,
     arrays: list[Any],
     mesh: Any,
 ) -> Subject:
-    """A side whose variables have random values in place of their initial `values`, by path."""
-    shapes = {path: shape_dtype(value) for path, value in values.items()}
-    drawn = {path: random_value(path, shapes[path], values[path], case.seed) for path in values}
-    return Subject(case, applied, shapes, replicate(drawn, mesh), arguments, arrays, mesh)
+    """A side whose variables have random values in place of their initial ones."""
+    shapes = {path: shape_dtype(value) for path, value in start.values.items()}
+    drawn = {p: random_value(p, shapes[p], one, case.seed) for p, one in start.values.items()}
+    return Subject(case, applied, start, shapes, replicate(drawn, mesh), arguments, arrays, mesh)
