@@ -307,6 +307,11 @@ def negation(test: Expr) -> Expr:
     return Expr(ast.UnaryOp(ast.Not(), test.node))
 
 
+def is_given(one: Expr) -> Expr:
+    """``one is not None``."""
+    return Expr(ast.Compare(one.node, [ast.IsNot()], [ast.Constant(None)]))
+
+
 def greater(one: Expr, other: Expr) -> Expr:
     """``one > other``."""
     return Expr(ast.Compare(one.node, [ast.Gt()], [other.node]))

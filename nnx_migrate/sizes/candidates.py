@@ -6,14 +6,17 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from nnx_migrate.sizes.families import members_of
-from nnx_migrate.sizes.fields.given import constructed
+from nnx_migrate.sizes.fields.given import constructed, unpacked
+from nnx_migrate.source.bindings import bound_values
+from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_none_literal, walk
 
 _SIZING = frozenset(
     {"axis", "features", "input_dilation", "kernel_dilation", "kernel_size", "out_features"}
@@ -23,13 +26,12 @@ _DEPTH = 5  # longest chain of fields and partials that is followed
 
 
 @dataclass(frozen=True)
-class ConstructorArgument:
-    """One constructor argument: the expression and where it stands."""
+class Place:
+    """Where an expression stands."""
 
-    value: ast.expr
     scope: Scope
-    cls: ClassInfo | None  # Linen class whose method holds the constructor call
-    function: ast.FunctionDef | None
+    cls: ClassInfo | None = None  # Linen class whose method holds it
+    function: ast.FunctionDef | None = None
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ class Candidate:
     given: frozenset[str] = frozenset()
 
 
-Table = dict[tuple[str, str], list[ConstructorArgument]]
+_NONE = Candidate("")  # nothing is built
+Argument = tuple[ast.expr, Place]
+Table = dict[tuple[str, str], list[Argument]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +60,9 @@ class Candidates:
     def _calls(self) -> list[_Call]:
         """Every call outside the libraries' own names, with the symbol it constructs, if any."""
         return [
-            _Call(scope, cls, function, call, *constructed(self.project, scope, call))
-            for scope, cls, function, call in _calls(self.project)
-            if self._may_construct(scope, call)
+            _Call(place, call, *constructed(self.project, place.scope, call))
+            for place, call in _calls(self.project)
+            if self._may_construct(place.scope, call)
         ]
 
     def _may_construct(self, scope: Scope, call: ast.Call) -> bool:
@@ -97,9 +101,8 @@ class Candidates:
         """Arguments of constructor calls that name their class."""
         found: Table = {}
         for one in self._calls:
-            for argument, value in self._bound(one.symbol or "", one.args, one.call):
-                given = ConstructorArgument(value, one.scope, one.cls, one.function)
-                found.setdefault((one.symbol or "", argument), []).append(given)
+            for argument, value in self._bound(one.symbol or "", one):
+                found.setdefault((one.symbol or "", argument), []).append((value, one.place))
         return found
 
     @cached_property
@@ -108,12 +111,12 @@ class Candidates:
         found = {key: list(values) for key, values in self._direct.items()}
         for one in self._calls:
             parts = dotted(one.call.func)
-            if one.symbol or one.cls is None or not parts or parts[0] != "self" or len(parts) != 2:
+            cls = one.place.cls
+            if one.symbol or cls is None or not parts or parts[0] != "self" or len(parts) != 2:
                 continue
-            for symbol in self._through_field(one.cls, parts[1]):
-                for argument, value in self._bound(symbol, one.args, one.call):
-                    given = ConstructorArgument(value, one.scope, one.cls, one.function)
-                    found.setdefault((symbol, argument), []).append(given)
+            for symbol in self._through_field(cls, parts[1]):
+                for argument, value in self._bound(symbol, one):
+                    found.setdefault((symbol, argument), []).append((value, one.place))
         return found
 
     def _through_field(self, caller: ClassInfo, field: str) -> tuple[str, ...]:
@@ -122,81 +125,125 @@ class Candidates:
         default = self._default(caller, field)
         found = [
             one.symbol
-            for given in [*givens, *([default] if default else [])]
-            for one in self._found(given, given.value, _DEPTH, self._direct)
+            for value, place in [*givens, *([default] if default else [])]
+            for one in self._found(place, value, _DEPTH, self._direct)
         ]
         return tuple(dict.fromkeys(found))
 
-    def _bound(
-        self, symbol: str, args: list[ast.expr], call: ast.Call
-    ) -> Iterator[tuple[str, ast.expr]]:
+    def _bound(self, symbol: str, one: _Call) -> Iterator[tuple[str, ast.expr]]:
         cls = self.project.linen.get(symbol)
         if cls is None:
             return
-        names = [one.name for one in cls.fields]
-        yield from zip(names, args, strict=False)
-        for keyword in call.keywords:
+        names = [field.name for field in cls.fields]
+        yield from zip(names, one.args, strict=False)
+        for keyword in (*one.call.keywords, *unpacked(one.call, one.place.scope)):
             if keyword.arg:
                 yield keyword.arg, keyword.value
 
     def factories(self, cls: ClassInfo, field: str) -> tuple[Candidate, ...]:
         """Layers or classes that reach a class-valued field, each once; () when any is unknown."""
-        return self._factories(cls, field, _DEPTH, self._given)
+        found = self._factories(cls, field, _DEPTH, self._given)
+        return tuple(one for one in found if one != _NONE)
+
+    def is_optional(self, cls: ClassInfo, field: str) -> bool:
+        """Whether None reaches a class-valued field, too."""
+        return _NONE in self._factories(cls, field, _DEPTH, self._given)
 
     def _factories(
         self, cls: ClassInfo, field: str, depth: int, table: Table
     ) -> tuple[Candidate, ...]:
-        sources: list[ConstructorArgument] = []
+        sources: list[Argument] = []
         for one in members_of(self.project, cls):
             sources += table.get((one.name, field), ())
             default = self._default(one, field)
             if default is not None:
                 sources.append(default)
         every: list[Candidate] = []
-        for source in sources:
-            found = self._found(source, source.value, depth, table)
+        for value, place in sources:
+            found = self._found(place, value, depth, table)
             if not found:
                 return ()
             every += found
         return _each_once(every)
 
-    def _default(self, cls: ClassInfo, field: str) -> ConstructorArgument | None:
+    def _default(self, cls: ClassInfo, field: str) -> Argument | None:
         found = next((f for f in cls.fields if f.name == field), None)
         if found is None or found.default is None:
             return None
-        return ConstructorArgument(found.default, found.owner.scope, None, None)
+        return found.default, Place(found.owner.scope)
 
     def _found(
-        self, source: ConstructorArgument, value: ast.expr, depth: int, table: Table
+        self, place: Place, value: ast.expr, depth: int, table: Table
     ) -> tuple[Candidate, ...]:
         if depth == 0:
             return ()
+        if is_none_literal(value):
+            return (_NONE,)
         if isinstance(value, ast.IfExp):
-            branches = [
-                self._found(source, one, depth - 1, table) for one in (value.body, value.orelse)
-            ]
-            return _each_once(sum(branches, ())) if all(branches) else ()
+            return self._any(place, (value.body, value.orelse), depth, table)
         if isinstance(value, ast.Call):
-            target = self.project.resolve(value.func, source.scope)
+            target = self.project.resolve(value.func, place.scope)
             if target != "functools.partial" or not value.args:
-                return ()
-            found = self._found(source, value.args[0], depth - 1, table)
+                return self._returned(target, depth, table)
+            found = self._found(place, value.args[0], depth - 1, table)
             return tuple(self._with_given(one, value) for one in found)
+        if isinstance(value, ast.Subscript):
+            return self._entries(place, value.value, depth, table)
         parts = dotted(value)
-        if parts and parts[0] == "self" and len(parts) == 2 and source.cls is not None:
-            return self._factories(source.cls, parts[1], depth - 1, table)
-        if parts and len(parts) == 1 and source.function is not None:
-            local = _local_value(source.function, parts[0])
-            if local is not None:
-                return self._found(source, local, depth - 1, table)
-        symbol = self.project.resolve(value, source.scope)
+        if parts and parts[0] == "self" and len(parts) == 2 and place.cls is not None:
+            return self._factories(place.cls, parts[1], depth - 1, table)
+        if parts and len(parts) == 1 and place.function is not None:
+            local = [*bound_values(place.function, parts[0])]
+            if local:
+                return self._any(place, local, depth, table)
+        symbol = self.project.resolve(value, place.scope)
         if symbol and (symbol in self.project.linen or symbol.startswith("flax.linen.")):
             return (Candidate(symbol),)
         held = self.project.definition(symbol) if symbol else None
         if held is not None and isinstance(held[1], ast.expr):  # ``base = partial(MLP, (8, 8))``
-            home = ConstructorArgument(held[1], Scope(held[0]), None, None)
-            return self._found(home, held[1], depth - 1, table)
+            return self._found(Place(Scope(held[0])), held[1], depth - 1, table)
         return ()
+
+    def _any(
+        self,
+        place: Place,
+        values: Iterable[ast.expr | None],
+        depth: int,
+        table: Table,
+    ) -> tuple[Candidate, ...]:
+        """What may be given by one of several expressions; () when any is unknown."""
+        found = [self._found(place, one, depth - 1, table) if one else () for one in values]
+        return _each_once(chain(*found)) if all(found) else ()
+
+    def _returned(self, symbol: str | None, depth: int, table: Table) -> tuple[Candidate, ...]:
+        """What a function of the project returns: ``def norm_of(kind): return partial(nn.LayerNorm)``."""
+        held = self.project.definition(symbol) if symbol else None
+        if held is None:
+            return ()
+        module, function = held
+        if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+            return ()
+        home = Place(Scope(module).enter(function), function=function)
+        returns = (one for one in each(function, ast.Return))
+        own = [one.value for one in returns if module.parents.function(one) is function]
+        return self._any(home, own, depth, table)
+
+    def _entries(
+        self, place: Place, owner: ast.expr, depth: int, table: Table
+    ) -> tuple[Candidate, ...]:
+        """What a dict holds, of which nothing is changed: ``NORMS[self.kind]``."""
+        if isinstance(owner, ast.Name) and place.function is not None:
+            match [*bound_values(place.function, owner.id)]:
+                case [ast.Dict() as local]:
+                    return self._any(place, _values(local), depth, table)
+        symbol = self.project.resolve(owner, place.scope)
+        held = self.project.definition(symbol) if symbol else None
+        if held is None or not isinstance(held[1], ast.Dict):
+            return ()
+        name = (symbol or "").rpartition(".")[2]
+        if changed_globals(self.project).may_change(held[0].name, name):
+            return ()
+        return self._any(Place(Scope(held[0])), _values(held[1]), depth, table)
 
     def _with_given(self, one: Candidate, partial: ast.Call) -> Candidate:
         """A candidate with the fields that a partial of it sets; of layers, those that decide about sizes."""
@@ -208,6 +255,12 @@ class Candidates:
         is_open = any(keyword.arg is None for keyword in partial.keywords)
         placed = fields if is_open else fields[: len(partial.args) - 1]
         return replace(one, given=one.given | {*named, *placed})
+
+
+def _values(entries: ast.Dict) -> list[ast.expr | None]:
+    """The values of a dict; None for those that it takes from another."""
+    pairs = zip(entries.keys, entries.values, strict=True)
+    return [value if key is not None else None for key, value in pairs]
 
 
 def _each_once(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
@@ -223,49 +276,30 @@ def candidates_of(project: Project) -> Candidates:
     return Candidates(project)
 
 
-def _local_value(function: ast.FunctionDef, name: str) -> ast.expr | None:
-    values = [
-        node.value
-        for node in each(function, ast.Assign)
-        if any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
-    ]
-    return values[0] if len(values) == 1 else None
-
-
 @dataclass(frozen=True, eq=False)
 class _Call:
     """A call, where it stands, and the class it constructs (also below ``functools.partial``)."""
 
-    scope: Scope
-    cls: ClassInfo | None
-    function: ast.FunctionDef | None
+    place: Place
     call: ast.Call
     symbol: str | None
     args: list[ast.expr]
 
 
-Call = tuple[Scope, ClassInfo | None, ast.FunctionDef | None, ast.Call]
-
-
-def _calls(project: Project) -> Iterator[Call]:
+def _calls(project: Project) -> Iterator[tuple[Place, ast.Call]]:
     for module in project.modules.values():
-        yield from _calls_in(module.tree.body, Scope(module), None, None, project)
+        yield from _calls_in(module.tree.body, Place(Scope(module)), project)
 
 
 def _calls_in(
-    body: list[ast.stmt],
-    scope: Scope,
-    cls: ClassInfo | None,
-    function: ast.FunctionDef | None,
-    project: Project,
-) -> Iterator[Call]:
+    body: list[ast.stmt], place: Place, project: Project
+) -> Iterator[tuple[Place, ast.Call]]:
     for statement in body:
         if isinstance(statement, ast.ClassDef):
             found = project.by_node.get(id(statement))
-            yield from _calls_in(statement.body, scope, found, function, project)
+            yield from _calls_in(statement.body, replace(place, cls=found), project)
         elif isinstance(statement, ast.FunctionDef):
-            yield from _calls_in(statement.body, scope.enter(statement), cls, statement, project)
+            inner = Place(place.scope.enter(statement), place.cls, statement)
+            yield from _calls_in(statement.body, inner, project)
         else:
-            for node in walk(statement):
-                if isinstance(node, ast.Call):
-                    yield scope, cls, function, node
+            yield from ((place, node) for node in walk(statement) if isinstance(node, ast.Call))

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.expression import Expr, is_given
 from nnx_migrate.abstract.values import (
+    NONE,
     SPREAD,
     STARRED,
     Argument,
@@ -26,6 +27,7 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
+    join,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.annotations import annotated_symbol
@@ -147,9 +149,12 @@ class Runs:
 
     def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
-        found = self.candidates.factories(one.owner if info.function else info, one.name)
+        owner = one.owner if info.function else info
+        found = self.candidates.factories(owner, one.name)
         if found and (_is_called_twice(info, one.name) or self._only_classes(found)):
-            return Factories(tuple(map(self._option, found)), f"self.{one.name}")
+            factories = Factories(tuple(map(self._option, found)), f"self.{one.name}")
+            is_optional = self.candidates.is_optional(owner, one.name)
+            return join(is_given(own.expr), factories, NONE) if is_optional else factories
         return self._given_module(one, own, _HELD)
 
     def _option(self, one: Candidate) -> Value:

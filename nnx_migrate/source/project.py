@@ -72,6 +72,23 @@ class Project:
             head = self._star_symbol(parts[0], scope, depth)
         return head and self.canonical(".".join([head, *parts[1:]]), depth)
 
+    def is_alias(self, expression: ast.expr, scope: Scope) -> bool:
+        """Whether an expression reaches what it means through an assignment: ``conv = nn.Conv``."""
+        parts = dotted(expression)
+        if parts is None:
+            return False
+        binding, rest = scope.lookup(parts[0]), list(parts[1:])
+        for _ in range(_DEPTH):
+            if isinstance(binding, Assignment):
+                return True
+            if not isinstance(binding, Import):
+                return False
+            module, inner = self.split(".".join([binding.target, *rest]))
+            if module is None or not inner:
+                return False
+            binding, rest = module.table.get(inner[0]), list(inner[1:])
+        return False
+
     def meanings(self, expression: ast.expr, scope: Scope) -> tuple[str, ...]:
         """Every symbol that a name or dotted expression may refer to, one per binding of the name."""
         parts = dotted(expression)

@@ -83,10 +83,10 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("around", AROUND)
 def test_what_the_field_builds_is_called_where_it_is_built(around: str) -> None:
-    program = PROGRAM.format(field="block: Any", body=TWICE, around=around)
-    assert printed_alike(program)["m.Net"] == "lazy"
+    program = PROGRAM.format(field="block: Any", body=TWICE, around=AROUND[around])
+    assert printed_alike(program)["m.Net"] == ("explicit" if around == "local" else "lazy")
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)

@@ -42,6 +42,7 @@ from nnx_migrate.rewrite.classes.writing.in_scope import builders_of
 from nnx_migrate.rewrite.classes.writing.lazy import lazy_call
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import SiteKind
+from nnx_migrate.source.project import Scope
 from nnx_migrate.source.walking import walk
 
 
@@ -132,7 +133,9 @@ class _Editor:
         wholes = [whole for one in values for whole in one.wholes]
         # Names of Linen's layers that take their sizes in their first call.
         sites = (one.site for one in self.parts.items.values() if one.site is not None)
-        wholes += [one.call.func for one in sites if one.is_lazy and one.kind is SiteKind.LAYER]
+        layers = [one.call.func for one in sites if one.is_lazy and one.kind is SiteKind.LAYER]
+        project, module = self.parts.project, Scope(self.parts.cls.module)
+        wholes += [one for one in layers if not project.is_alias(one, module.around(one))]
         wholes += [node for node, symbol in self.facts.given.values() if is_linen(symbol)]
         return (node for whole in wholes for node in walk(whole))
 

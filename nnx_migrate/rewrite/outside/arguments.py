@@ -18,7 +18,6 @@ from nnx_migrate.rewrite.outside.closures import reads_module
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, Unknown
 from nnx_migrate.rewrite.outside.module_values import may_hold_module, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.sizes.fields.given import fields_with_modules
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
@@ -150,8 +149,9 @@ class Arguments:
             self._held(value.args[0], scope, at)
             self._held_in_partial(value, scope, at[1])
             return
-        if (local := self._local(value)) is not None:
-            self._held(local, scope, at)
+        if local := self._local(value):
+            for one in local:
+                self._held(one, scope, at)
             return
         cls = class_named(self.project, value, scope)
         if cls is not None and cls.name in self.context.converted:
@@ -165,7 +165,7 @@ class Arguments:
         layer = rule_for(symbol) if symbol is not None else None
         if symbol is not None and isinstance(layer, Layer):
             made = name_rule(symbol)
-            if isinstance(made, Code) and not is_alias(self.project, value, scope):
+            if isinstance(made, Code) and not self.project.is_alias(value, scope):
                 self._sized(at, frozenset() if layer.is_late else frozenset(layer.sizes))
                 self.draft.edits[id(value)] = made.node
                 self.draft.imports |= made.imports
@@ -194,13 +194,13 @@ class Arguments:
             if may_hold_module(self.project, value, scope, or_maker=True):
                 raise Unknown(f"a partial for the field {field} may be given a module here")
 
-    def _local(self, value: ast.expr) -> ast.expr | None:
-        """What a name stands for that a function binds once, and only gives to such fields."""
+    def _local(self, value: ast.expr) -> list[ast.expr]:
+        """What a name stands for that assignments of a function bind, and only such fields are given."""
         if not isinstance(value, ast.Name) or value not in self.places:
-            return None
+            return []
         function = self.places[value].frame
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            return None
+            return []
         nodes = walk(function)
         bindings = [one for one in nodes for name in names_bound_at(one) if name == value.id]
         loads = (
@@ -209,12 +209,16 @@ class Arguments:
             if isinstance(one, ast.Name) and one.id == value.id and one not in bindings
         )
         declared = (one.names for one in nodes if isinstance(one, ast.Global | ast.Nonlocal))
-        if len(bindings) != 1 or any(value.id in names for names in declared):
-            return None
-        match self.places.parent(bindings[0]):
-            case ast.Assign(targets=[ast.Name()], value=given) if all(map(self._is_held, loads)):
-                return given
-        return None
+        if any(value.id in names for names in declared) or not all(map(self._is_held, loads)):
+            return []
+        above = map(self.places.parent, bindings)
+        given = [
+            one.value
+            if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+            else None
+            for one in above
+        ]
+        return [] if None in given else [one for one in given if one is not None]
 
     def _is_held(self, node: ast.Name) -> bool:
         """Whether a name is given, as it is, to a field that builds submodules of such a class."""

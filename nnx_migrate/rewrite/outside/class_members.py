@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
@@ -36,7 +35,7 @@ def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | No
     symbol = project.resolve(node, scope)
     if symbol is None and isinstance(node, ast.Attribute):
         return _of_self(project, node, scope)
-    if symbol not in project.linen or is_alias(project, node, scope):
+    if symbol not in project.linen or project.is_alias(node, scope):
         return None
     return project.linen[symbol]
 

@@ -12,7 +12,7 @@ from nnx_migrate.edit.statements import with_aliases
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.rewrite.classes.writing.factories import factory_edits
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
-from nnx_migrate.rewrite.outside.holding import read_fields
+from nnx_migrate.rewrite.outside.field_reads import read_fields
 from nnx_migrate.sizes import ClassSizes, SiteKind
 from nnx_migrate.sizes.mentions import imports_of
 from nnx_migrate.sizes.return_values import IN_FEATURES, RNGS

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 
-from nnx_migrate.constructs import is_layer, is_linen
-from nnx_migrate.rewrite.class_values import CLASS_LIFTS
+from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.fields.types import items_are_called
+from nnx_migrate.rewrite.outside.field_reads import read_fields
 from nnx_migrate.sizes import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -102,97 +101,3 @@ def _handed_on(
         for one in site.call.keywords:
             if one.arg is None or one.arg in open_fields:
                 yield from read_fields(project, cls, one.value, every)
-
-
-def read_fields(
-    project: Project, cls: ClassInfo, node: ast.AST, every: frozenset[str] = frozenset()
-) -> set[str]:
-    """Fields that an expression may be, also through names that the class's methods assign.
-
-    Args:
-      every: all fields that may hold modules, of any class: a partial may give them.
-    """
-    fields = {one.name for one in cls.fields}
-    assigned = _assigned(cls)
-    found: set[str] = set()
-    seen: set[str] = set()
-    todo: list[ast.AST] = [node]
-    while todo:
-        for one in _parts(project, cls, todo.pop(), every):
-            match one:
-                case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                    found |= {name} & fields
-                    key = f"self.{name}"
-                case ast.Name(id=name):
-                    key = name
-                case _:
-                    continue
-            if key not in seen:
-                seen.add(key)
-                todo += assigned.get(key, [])
-    return found
-
-
-def _parts(
-    project: Project, cls: ClassInfo, node: ast.AST, every: frozenset[str]
-) -> Iterator[ast.AST]:
-    """What the value of an expression is or is made of; not what its calls were only given."""
-    match node:
-        case ast.Lambda():
-            yield from walk(node)
-        case ast.Call(func=function):
-            symbol = project.resolve(function, cls.scope) or ""
-            if symbol == "functools.partial" and node.args:
-                yield from _parts(project, cls, node.args[0], every)
-                for keyword in node.keywords:  # the others are data of what is built
-                    if keyword.arg is None or keyword.arg in every:
-                        yield from _parts(project, cls, keyword.value, every)
-                return
-            if symbol in CLASS_LIFTS:  # its options are data
-                named = (one.value for one in node.keywords if one.arg in (None, "target"))
-                for one in (*node.args[:1], *named):
-                    yield from _parts(project, cls, one, every)
-            elif (
-                project.function(symbol) is not None
-                or (is_linen(symbol) and not is_layer(symbol))
-                or symbol == "builtins.getattr"
-            ):
-                for one in (*node.args, *(k.value for k in node.keywords)):
-                    yield from _parts(project, cls, one, every)
-        case ast.Attribute() | ast.Name():
-            yield node
-        case ast.Subscript(value=table):  # its key is data
-            yield from _parts(project, cls, table, every)
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from _parts(project, cls, body, every)
-            yield from _parts(project, cls, orelse, every)
-        case _:
-            for child in ast.iter_child_nodes(node):
-                yield from _parts(project, cls, child, every)
-
-
-@lru_cache(maxsize=1024)
-def _assigned(cls: ClassInfo) -> dict[str, list[ast.AST]]:
-    """Values of local names and attributes, by name, over all methods."""
-    found: dict[str, list[ast.AST]] = {}
-    for owner in cls.mro:
-        for targets, value in _assignments(owner.node):
-            for name in (node for one in targets for node in walk(one)):
-                if isinstance(name, ast.Name):
-                    found.setdefault(name.id, []).append(value)
-                elif isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name):
-                    found.setdefault(f"self.{name.attr}", []).append(value)
-    return found
-
-
-def _assignments(tree: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
-    for node in walk(tree):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                yield targets, value
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                yield [target], value
-            case ast.NamedExpr(target=target, value=value):
-                yield [target], value
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                yield [target], value

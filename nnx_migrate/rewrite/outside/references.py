@@ -25,8 +25,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.source.names import Assignment, Import, dotted
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.project import Project
 
 RULE = "reference"
 
@@ -71,7 +70,7 @@ class _Reference:
         self.place, self.node, self.symbol = place, node, symbol
 
     def convert(self) -> None:
-        if is_alias(self.project, self.node, self.place.scope):
+        if self.project.is_alias(self.node, self.place.scope):
             return  # the assignment it stands for is edited
         if self.place.context is Context.DECORATOR:
             self._decorator()
@@ -134,21 +133,3 @@ class _Reference:
 
     def _resolve(self, node: ast.expr) -> str | None:
         return self.project.resolve(node, self.place.scope)
-
-
-def is_alias(project: Project, node: ast.expr, scope: Scope) -> bool:
-    """Whether the expression reaches Linen through ``name = nn.something`` in the project."""
-    parts = dotted(node)
-    if parts is None:
-        return False
-    binding, rest = scope.lookup(parts[0]), list(parts[1:])
-    for _ in range(20):
-        if isinstance(binding, Assignment):
-            return True
-        if not isinstance(binding, Import):
-            return False
-        module, inner = project.split(".".join([binding.target, *rest]))
-        if module is None or not inner:
-            return False
-        binding, rest = module.table.get(inner[0]), list(inner[1:])
-    return False

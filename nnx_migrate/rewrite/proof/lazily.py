@@ -18,7 +18,6 @@ from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
-from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.dropped import is_dropped
@@ -30,6 +29,7 @@ from nnx_migrate.rewrite.proof.layer_fields import held_layers, layer_field_read
 from nnx_migrate.rewrite.proof.members import owners_of, plain_members
 from nnx_migrate.rewrite.proof.reading import (
     asking_inside,
+    keys_of_data,
     named_classes,
     read_by,
     said,
@@ -167,7 +167,7 @@ class _Judge:
         symbol = self.project.resolve(node, scope)
         if symbol is not None:
             # An alias stands for what its assignment is edited to.
-            return symbol == cls.name and not is_alias(self.project, node, scope)
+            return symbol == cls.name and not self.project.is_alias(node, scope)
         if isinstance(node, ast.Name):
             return scope.lookup(node.id) is None and bool(scope.module.stars)
         # The class may be an attribute of a class itself.
@@ -278,10 +278,11 @@ class _Judge:
         found: dict[str, list[frozenset[str] | None]] = {}
         linen, converted = self.project.linen, self.attempt.decisions.converted
         for name in self._builders_of_lazy() | self._takers_of_lazy():
+            keys = keys_of_data(linen[name].node)
             for node in walk(linen[name].node):
                 if name in converted and isinstance(node, ast.Attribute) and is_self(node.value):
                     continue  # the module itself, which is explicit
-                for word in methods & {*said(node)}:
+                for word in methods & {*said(node)} if id(node) not in keys else ():
                     owners = owners_of(self.project, linen[name].module, node)
                     found.setdefault(word, []).append(owners)
         for word in methods & said_around_starts(self.project):

@@ -10,7 +10,7 @@ from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads, loc
 from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import FunctionNode
+from nnx_migrate.source.names import FunctionNode, last_name
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, evaluated, walk
 
@@ -119,6 +119,7 @@ def _classes(text: str) -> dict[str, list[ast.ClassDef]]:
 
 # Words by which code asks a model for more than its methods.
 
+_TAKING = frozenset({"__getattribute__", "attrgetter", "methodcaller", "vars"})
 _INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths"})
 
 
@@ -129,6 +130,23 @@ def said(node: ast.AST) -> Iterator[str]:
             yield word
         case ast.Constant(value=str() as word) if word.isidentifier():
             yield word
+
+
+@lru_cache(maxsize=1024)  # every attempt of a run asks
+def keys_of_data(tree: ast.AST) -> frozenset[int]:
+    """Ids of strings that are keys alone, and name no method: ``return loss, {"loss": loss}``.
+
+    Of code that takes a member by a computed name (``getattr(head, key)``, ``method=key``) there are none.
+    """
+    for call in each(tree, ast.Call):
+        named = [one.value for one in call.keywords if one.arg in ("method", None)]
+        called = last_name(call.func)
+        named += call.args[1:2] if called == "getattr" else []
+        if called in _TAKING or any(not isinstance(one, ast.Constant) for one in named):
+            return frozenset()
+    keys = [key for one in each(tree, ast.Dict) for key in one.keys if key is not None]
+    keys += [one.slice for one in each(tree, ast.Subscript)]
+    return frozenset(map(id, keys))
 
 
 @lru_cache(maxsize=1)  # every attempt of a run asks

@@ -62,7 +62,7 @@ def _given_by(project: Project, call: ast.Call, scope: Scope) -> Iterator[tuple[
             yield from (((one.name, name), named[name]) for name in own if name in named)
         return
     plain = [one for one in call.keywords if one.arg is not None]
-    for name, value in arguments_by_field(cls, args, [*plain, *_unpacked(call, scope)]):
+    for name, value in arguments_by_field(cls, args, [*plain, *unpacked(call, scope)]):
         yield from (((owner.name, name), value) for owner in cls.mro)
 
 
@@ -81,7 +81,7 @@ def constructed(
     return symbol, args
 
 
-def _unpacked(call: ast.Call, scope: Scope) -> Iterator[ast.keyword]:
+def unpacked(call: ast.Call, scope: Scope) -> Iterator[ast.keyword]:
     """What a call takes out of dicts: ``Net(**kw)`` after ``kw = {"width": 3}``.
 
     And each dict without a name: it may have been changed in between, or be made elsewhere.

@@ -46,6 +46,20 @@ class Moves:
     views: dict[int, list[ast.keyword]] = field(default_factory=dict)
     late: dict[int, Mapping[str, ast.expr]] = field(default_factory=dict)
 
+    def view(self, constructor: ast.Call, keywords: Iterable[ast.keyword]) -> None:
+        """Call what a constructor call builds under keywords; several partials may give it one and the same.
+
+        Raises:
+          Refused: two of them give it different values.
+        """
+        views = self.views.setdefault(id(constructor), [])
+        texts = {one.arg: ast.unparse(one.value) for one in views}
+        for one in keywords:
+            if texts.setdefault(one.arg, ast.unparse(one.value)) != ast.unparse(one.value):
+                raise _refusal(constructor, f"it is handed partials with two values for {one.arg}")
+            if all(one.arg != other.arg for other in views):
+                views.append(one)
+
     @property
     def late_values(self) -> set[int]:
         """Ids of the values of late fields, in whose place the constructor gets None."""
@@ -172,8 +186,15 @@ def _move_partial(
     *,
     is_layer: bool,
 ) -> None:
-    """Move keywords of a partial to the calls of what is built with it, or of what is handed it."""
+    """Move keywords of a partial to the calls of what is built with it, or of what is handed it.
+
+    Where a name holds one of several (``norm = partial(nn.BatchNorm, use_running_average=not train)``, or
+    ``nn.LayerNorm``), what is built is viewed: the flag is set where the layer has one.
+    """
     name = uses.bound_to(node)
+    is_one_of_several = name is None
+    if name is None and is_layer:
+        name = uses.bound_among(node, moving)
     if name is None:
         return
     built, handed, seen = [], [], set()
@@ -187,7 +208,7 @@ def _move_partial(
                 "a function outside the class builds from an argument that depends on the call",
             )
         if site.kind is SiteKind.FACTORY and isinstance(function, ast.Name) and function.id == name:
-            built.append(item.call)
+            built.append(item)
             seen.add(id(function))
         elif inside := {id(one) for part in _arguments(item.call) for one in _names(part, name)}:
             handed.append(item)
@@ -204,18 +225,22 @@ def _move_partial(
             raise _refusal(
                 one.call, "what it is handed sets a flag that other layers in it may set, too"
             )
-        moves.views.setdefault(id(one.call), []).extend(moving)
+        moves.view(one.call, moving)
     if handed and (reason := uses.rebound(moving, node)):
         raise _refusal(node, reason)
     moves.partials[id(node)] = node
     moves.values |= {id(keyword.value) for keyword in moving}
-    for call in built:
-        own = {one.arg for one in call.keywords}
+    for one in built:
+        own = {keyword.arg for keyword in one.call.keywords}
         if None in own:
             raise _refusal(
-                call, "the arguments that are unpacked here may give what a partial does"
+                one.call, "the arguments that are unpacked here may give what a partial does"
             )
-        uses.move(call, [one for one in moving if one.arg not in own], node, moves)
+        left = [keyword for keyword in moving if keyword.arg not in own]
+        if is_one_of_several:
+            moves.view(one.call, left)
+        else:
+            uses.move(one.call, left, node, moves)
 
 
 def _arguments(call: ast.Call) -> list[ast.AST]:
@@ -235,6 +260,7 @@ class _Uses:
 
     def __init__(self, method: ast.FunctionDef) -> None:
         self.parents = Parents(method)
+        self.parameters = {*_parameters(method)}
         self.bound_again = bound_again(method)
         self.bindings: dict[str, list[ast.AST]] = {}
         self.loads: dict[str, list[ast.Name]] = {}
@@ -250,6 +276,35 @@ class _Uses:
                 return name
             case _:
                 return None
+
+    def bound_among(self, partial: ast.Call, moving: Iterable[ast.keyword]) -> str | None:
+        """The local name that holds a partial or another value, none of which gives keywords otherwise.
+
+        What the keywords read are parameters: a local may be bound in the partial's own branch alone.
+        """
+        match self._around_choices(partial):
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                pass
+            case _:
+                return None
+        found = [self.parents.of(one) for one in self.bindings[name]]
+        values = [one.value for one in found if isinstance(one, ast.Assign)]
+        texts = {one.arg: ast.unparse(one.value) for one in moving}
+        named = [one for value in values for one in each(value, ast.keyword)]
+        is_same = all(
+            one.arg is not None and texts.get(one.arg, text) == text
+            for one in named
+            for text in [ast.unparse(one.value)]
+        )
+        read = {word for one in moving for word in free_names(one.value)}
+        return name if len(values) == len(found) and is_same and read <= self.parameters else None
+
+    def _around_choices(self, value: ast.AST) -> ast.AST | None:
+        """The statement that binds a value, also where it is one of two."""
+        parent = self.parents.of(value)
+        while isinstance(parent, ast.IfExp) and parent.test is not value:
+            value, parent = parent, self.parents.of(parent)
+        return parent
 
     def move(
         self, constructor: ast.Call, moving: list[ast.keyword], given: ast.Call, moves: Moves

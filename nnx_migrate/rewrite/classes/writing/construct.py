@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from nnx_migrate.abstract.values import CallForm
-from nnx_migrate.constructs import convert_call, convert_factory, layer_of
+from nnx_migrate.constructs import convert_call, convert_factory, layer_of, name_rule
 from nnx_migrate.constructs.common.base import PLACEMENT, Code, LayerCall, Refusal, same_call
 from nnx_migrate.edit.calls import Argument, left_out, named, with_comments
 from nnx_migrate.edit.calls import call as made_call
@@ -150,6 +150,9 @@ class Builder:
 
     def _lazily(self, site: Site, renderer: Renderer) -> Expression:
         """What builds a lazy submodule: Linen's name, or the lazy form of what builds explicit ones."""
+        if site.kind is SiteKind.LAYER and self.project.is_alias(site.call.func, self.scope):
+            self.remarks.imports.add("lazy")  # of a name, which stands for NNX's layer
+            return made_call("lazy", self.remarks.take(name_rule(site.symbol or ""), site.call))
         function: Expression = renderer.render(site.call.func)
         if not self.context.is_lazy_form(site):
             return function
