@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from nnx_migrate.sizes.factory_calls import FactoryFunction, before_name, is_use
-from nnx_migrate.sizes.mentions import mentions_of
+from nnx_migrate.sizes.mentions import Mention, mentions_of
 from nnx_migrate.sizes.own_factories import own_factories
 from nnx_migrate.sizes.return_values import (
     is_extensible,
     is_named,
     is_placed_by_caller,
+    returned_holders,
     returned_modules,
 )
 from nnx_migrate.source.classes import ClassInfo
@@ -59,8 +60,10 @@ def built_classes(project: Project, symbol: str | None) -> list[ClassInfo]:
 
 def _function(project: Project, module: Module, node: ast.FunctionDef) -> FactoryFunction | None:
     calls = returned_modules(project, Scope(module), node, named=True)
+    if not calls:
+        return _of_several(project, module, node)
     named = is_named(node, [call for call, _ in calls])
-    if not calls or not is_placed_by_caller(node, named=named):
+    if not is_placed_by_caller(node, named=named):
         return None
     symbol = f"{module.name}.{node.name}"
     every = [*mentions_of(project, symbol)]
@@ -71,3 +74,25 @@ def _function(project: Project, module: Module, node: ast.FunctionDef) -> Factor
     keys = frozenset(id(one.call) for one in uses)
     fixed = len(uses) < len(every) or not is_extensible(node)
     return FactoryFunction(symbol, module, node, calls, users, keys, named, fixed) if uses else None
+
+
+def _of_several(project: Project, module: Module, node: ast.FunctionDef) -> FactoryFunction | None:
+    """A function that puts layers into the one that it returns: ``return nn.Sequential([nn.Dense(4), ...])``.
+
+    It stays as it is. What ``setup`` calls has its layers for its own, as in Linen; a compact method would
+    have them itself.
+    """
+    calls = returned_holders(project, Scope(module), node)
+    symbol = f"{module.name}.{node.name}"
+    every = [*mentions_of(project, symbol)] if calls else []
+    others = {one.cls.name for one in every if one.cls and not _is_in_setup(one)}
+    uses = [one for one in every if one.cls and one.cls.name not in others]
+    users = frozenset(one.cls.name for one in uses if one.cls)
+    keys = frozenset(id(one.call) for one in uses)
+    fixed = FactoryFunction(symbol, module, node, calls, users, keys, is_fixed=True)
+    return fixed if uses else None
+
+
+def _is_in_setup(one: Mention) -> bool:
+    is_setup = one.function is not None and one.function.name == "setup"
+    return is_setup and one.call is not None

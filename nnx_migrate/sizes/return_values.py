@@ -57,6 +57,33 @@ def returned_modules(
     return tuple(calls) if all(id(one) in heads for one in mentions) else ()
 
 
+def returned_holders(
+    project: Project, around: Scope, node: ast.FunctionDef
+) -> tuple[tuple[ast.Call, str], ...]:
+    """The constructor calls that a function returns, where it builds others for these to hold.
+
+    () where it calls one itself, names one, or does more with their classes than to call them.
+    """
+    scope = around.enter(node)
+    nodes = [one for statement in node.body for one in walk(statement)]
+    beyond = ast.Yield | ast.YieldFrom | ast.ClassDef | ast.FunctionDef | ast.Lambda
+    if any(isinstance(one, beyond) for one in nodes) or _NAME in _names_of(node):
+        return ()
+    names = [one for one in nodes if isinstance(one, ast.Name | ast.Attribute)]
+    resolved = {id(one): project.resolve(one, scope) or "" for one in names}
+    symbols = {key: one for key, one in resolved.items() if is_module_class(project, one)}
+    built = [one for one in nodes if isinstance(one, ast.Call) and id(one.func) in symbols]
+    keywords = {key.arg for one in built for key in one.keywords}
+    called = {id(one.func) for one in nodes if isinstance(one, ast.Call)}
+    own = {id(one) for one in built}
+    if len(built) < len(symbols) or called & own or keywords & {None, *_PLACEMENT}:
+        return ()
+    values = [one.value for one in nodes if isinstance(one, ast.Return)]
+    returned = {id(arm) for one in values for arm in _arms(one)}
+    found = [(one, symbols[id(one.func)]) for one in built if id(one) in returned]
+    return tuple(found) if len(found) == len(returned) else ()
+
+
 def _arms(value: ast.expr | None) -> list[ast.expr | None]:
     """The values one of which is returned."""
     if isinstance(value, ast.IfExp):

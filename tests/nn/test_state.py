@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import nnx
 
@@ -130,3 +131,22 @@ def test_a_variable_with_axis_names_comes_in_a_box() -> None:
     assert box.names == ("a",)
     nnm.put_variable(model, "params", "kernel", box.replace_boxed(jnp.zeros(3)))
     np.testing.assert_array_equal(model.kernel[...], jnp.zeros(3))
+
+
+class Table(nnx.Module):
+    """A parameter that is a dict, as lazy modules of explicit code hold theirs."""
+
+    def __init__(self) -> None:
+        self.layer = nnx.Param({"bias": jnp.ones(2), "inner": {"scale": jnp.ones(3)}})
+
+    def __call__(self) -> jax.Array:
+        return self.layer["bias"].sum() + self.layer["inner"]["scale"].sum()
+
+
+def test_a_parameter_that_is_a_dict_is_one_after_updates() -> None:
+    model = Table()
+    optimizer = nnx.Optimizer(model, optax.sgd(0.5), wrt=nnx.Param)
+    optimizer.update(model, nnx.grad(lambda one: one())(model))
+    layer = nnm.variables_of(model)["params"]["layer"]
+    assert (type(layer), type(layer["inner"])) == (dict, dict)
+    np.testing.assert_array_equal(layer["inner"]["scale"], [0.5, 0.5, 0.5])

@@ -63,8 +63,15 @@ def flat_state(
     found: dict[Path, Any] = {}
     for path, one in nnx.to_flat_state(state):
         if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
-            found[(collection_of(type(one)), *map(str, place(path)))] = read(one)
+            found[(collection_of(type(one)), *map(str, place(path)))] = _as_dicts(read(one))
     return found
+
+
+def _as_dicts(value: Any) -> Any:
+    """A value with dicts where it was made of them: an optimizer's update makes `nnx.State` of these."""
+    if isinstance(value, nnx.State):
+        return {name: _as_dicts(one) for name, one in value.items()}
+    return value
 
 
 def leaves(tree: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
