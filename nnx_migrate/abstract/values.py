@@ -294,7 +294,10 @@ class Native(Value):
 
 @dataclass(frozen=True)
 class Factories(Value):
-    """A class-valued field: one of several classes or partials, chosen by whoever constructs."""
+    """A class-valued field: one of several classes or partials, chosen by whoever constructs.
+
+    Nobody knows which where there are no ``options``.
+    """
 
     options: tuple[Value, ...]
     text: str

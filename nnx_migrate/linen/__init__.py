@@ -101,7 +101,7 @@ from nnx_migrate.linen.initializers import (
     zeros,
     zeros_init,
 )
-from nnx_migrate.linen.lazy_forms import lazy
+from nnx_migrate.linen.lazy_forms import as_lazy, lazy
 from nnx_migrate.linen.linear import (
     Conv,
     ConvLocal,
@@ -116,7 +116,6 @@ from nnx_migrate.linen.module import (
     Size,
     Variable,
     apply,
-    as_lazy,
     build,
     compact,
     compact_name_scope,

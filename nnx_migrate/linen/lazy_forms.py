@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from flax import nnx
+
 from nnx_migrate.linen import (
     attention,
     combinators,
@@ -40,3 +42,14 @@ def lazy(value: Any, **sizes: Size) -> Any:
             vars(module)[value.linen_name] for module in _LAYERS if value.linen_name in vars(module)
         )
     return lazy_class(value, **sizes)
+
+
+def as_lazy(value: Any) -> Any:
+    """What builds lazily what ``value`` builds, if it is a class or a partial of one; any other value as it is.
+
+    For what only the running program knows: ``as_lazy(getattr(models, name))``, ``as_lazy(self.block)(8)``.
+    """
+    if isinstance(value, functools.partial):
+        return functools.partial(as_lazy(value.func), *value.args, **value.keywords)
+    is_module = isinstance(value, type) and issubclass(value, nnx.Module)
+    return lazy(value) if is_module or isinstance(value, Factory) else value

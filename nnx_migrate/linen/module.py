@@ -27,7 +27,7 @@ from nnx_migrate.linen.core.calls import sown
 from nnx_migrate.linen.core.context import CallInfo as _CallInfo
 from nnx_migrate.linen.core.context import InterceptorContext, ThreadLocalStack, tabulate_context
 from nnx_migrate.linen.core.context import context as _context
-from nnx_migrate.linen.core.explicit import as_lazy, explicit, lazily
+from nnx_migrate.linen.core.explicit import explicit, lazily
 from nnx_migrate.linen.core.functional import (
     apply,
     capture_call_intermediates,
@@ -100,7 +100,6 @@ __all__ = [
     "_get_unbound_fn",
     "_unspecified_parent",
     "apply",
-    "as_lazy",
     "build",
     "capture_call_intermediates",
     "compact",

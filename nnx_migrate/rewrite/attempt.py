@@ -22,7 +22,7 @@ from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
 from nnx_migrate.rewrite.outside.data import Doubted
 from nnx_migrate.rewrite.outside.factories import passed_sizes
-from nnx_migrate.rewrite.outside.holding import fields_of_modules
+from nnx_migrate.rewrite.outside.holding import fields_of_modules, open_fields
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.starred import names_left
@@ -123,6 +123,10 @@ def make_attempt(
             [one.node for one in decisions.lazy_factories.values()],
         ),
         modules_in=modules_in,
+        open_in={
+            name: open_fields(project, project.linen[name], sizes[name]) - modules_in[name]
+            for name in decisions.converted
+        },
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
         kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
     )

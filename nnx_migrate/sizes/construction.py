@@ -134,6 +134,10 @@ def construct_any(
 ) -> Value:
     """Construct through a class-valued field: every candidate, seen as one submodule."""
     single = _one_class(target)
+    if not target.options:
+        interpreter.unsure.add(id(node))
+        layer = Submodule("", {}, node, _owner(interpreter, frame), factory=True)
+        return _built(interpreter, layer)
     if single is not None:
         return construct(interpreter, single, args, kwargs, node, frame)
     _check_name(interpreter, kwargs, node, frame)
@@ -194,7 +198,7 @@ def call_in_scope(
 
 def _one_class(target: Factories) -> Class | None:
     """The class when the candidates differ in their lifted names alone (``nn.remat`` or not)."""
-    first = target.options[0]
+    first = target.options[0] if target.options else None
     if target.text or not isinstance(first, Class):
         return None
     same = all(

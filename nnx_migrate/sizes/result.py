@@ -63,6 +63,7 @@ class Site:
     # Whether what the call builds is made in its own first call: a size of it is one that no argument can
     # name, as that of each round of a loop, or ``setup`` cannot tell whether Linen's init reaches it.
     is_lazy: bool = False
+    is_open: bool = False  # built by a value that nobody knows, of a class in either form
 
     def left_to_first_call(self) -> Site:
         """The site without sizes and conditions, which the first call of what it builds shows."""

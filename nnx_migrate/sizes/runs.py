@@ -50,6 +50,7 @@ from nnx_migrate.source.walking import walk
 
 _NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
 
+_MODULE = "flax.linen.Module"
 _HELD = 3  # how deep modules in fields hold others in theirs
 
 
@@ -155,6 +156,9 @@ class Runs:
             factories = Factories(tuple(map(self._option, found)), f"self.{one.name}")
             is_optional = self.candidates.is_optional(owner, one.name)
             return join(is_given(own.expr), factories, NONE) if is_optional else factories
+        is_module = annotated_symbol(self.project, one) in (*self.project.linen, _MODULE)
+        if not (found or is_module) and _builds_from(info, one.name):
+            return Factories((), f"self.{one.name}")
         return self._given_module(one, own, _HELD)
 
     def _option(self, one: Candidate) -> Value:
@@ -207,6 +211,21 @@ def _is_called_twice(info: ClassInfo, name: str) -> bool:
         and dotted(node.func.func) == ("self", name)
         for cls in info.mro
         for node in walk(cls.node)
+    )
+
+
+def _builds_from(info: ClassInfo, name: str) -> bool:
+    """Whether a class calls what calls of a field give: ``self.block(8)(x)``, ``self.body = self.block(8)``."""
+    if _is_called_twice(info, name):
+        return True
+    nodes = [node for cls in info.mro for node in walk(cls.node)]
+    called = {dotted(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and dotted(node.value.func) == ("self", name)
+        and any(dotted(one) in called for one in node.targets)
+        for node in nodes
     )
 
 

@@ -234,6 +234,18 @@ def test_a_layer_under_a_local_name_is_given_as_explicit_classes_take_it() -> No
     assert "use(lazy(Block)(layer), lazy(Block)(layer=layer, width=2))" in code(result)
 
 
+def test_each_layer_that_a_local_name_may_be_is_given_so() -> None:
+    text = (
+        "\n\ndef f(a):\n    layer = nn.Dense\n    if a:\n        layer = nn.DenseGeneral\n"
+        "    return use(Block(layer))\n"
+    )
+    result = auto({"m.py": LINEN + FIELD + text})
+    assert said(result) == {"m.Block": "explicit"}, reason(result, "m.Block")
+    assert "layer = nnm.factory.Dense\n    if a:\n        layer = nnm.factory.DenseGeneral" in code(
+        result
+    )
+
+
 HEADED = (
     "import functools\n\n\ndef f({}):\n    layer = nn.Dense\n{}    return use(Block(layer){})\n"
 )
@@ -246,7 +258,7 @@ HEADED = (
         "also handed on": HEADED.format("", "", ", layer"),
         "in a list": HEADED.format("", "", ", *map(Block, [layer])"),
         "also for data": HEADED.format("", "", ", Block(nn.Dense, width=layer)"),
-        "bound twice": HEADED.format("a", "    if a:\n        layer = nn.DenseGeneral\n", ""),
+        "taken apart": HEADED.format("a", "    layer, other = a\n", ""),
         "a parameter": HEADED.format("layer", "", ""),
         "global": HEADED.format("", "", "").replace("layer = nn", "global layer\n    layer = nn"),
         "not a layer": HEADED.format("", "", "").replace("nn.Dense", "make()"),

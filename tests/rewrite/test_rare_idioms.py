@@ -93,7 +93,7 @@ STACKED = f"""{BLOCK}
 DTYPE = USER.format(value="x * self.param('scale', nn.initializers.normal(1.0), (1, 4), x.dtype)")
 
 IDIOMS: list[tuple[str, str, tuple[Any, ...], str]] = [
-    (LAMBDA, "Model(3)", (X,), "a lazy submodule may be given a module here"),
+    (LAMBDA, "Model(3)", (X,), "something is built inside a lambda"),
     (APPLY, "Model(3)", (X,), "self.apply has no NNX counterpart"),
     (MAKER, "Model.double(3)", (X,), "its class method double builds it"),
     (CLASS_METHOD, "Model(3)", (X,), "a function outside the class builds cls for it"),

@@ -72,9 +72,15 @@ def test_a_class_that_constructs_itself_is_a_problem() -> None:
 
 
 def test_what_an_unknown_callable_builds_is_a_problem() -> None:
-    for body in ("self.make(3)(x)", "jax.vmap(lambda y: Block(3)(y))(x)"):
+    for body in ("self.make.of(3)(x)", "jax.vmap(lambda y: Block(3)(y))(x)"):
         result = sizes_of(BLOCK + compact(f"return nn.Dense(2)({body})", "make: Callable"))
         assert problems(result) != []
+
+
+def test_what_a_field_builds_of_a_class_nobody_knows_is_left_to_its_first_call() -> None:
+    result = sizes_of(BLOCK + compact("return nn.Dense(2)(self.make(3)(x))", "make: Callable"))
+    (site,) = (one for one in result.sites.values() if one.is_open)
+    assert (problems(result), site.symbol, site.sizes, site.is_lazy) == ([], None, {}, True)
 
 
 def test_an_unknown_function_of_an_array_only_hides_the_size() -> None:

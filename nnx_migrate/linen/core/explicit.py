@@ -150,15 +150,6 @@ def lazy_class(cls: Any, **sizes: Size) -> Any:
     return cls if issubclass(cls, Module) else _lazy(cls, tuple(sorted(sizes.items())))
 
 
-def as_lazy(value: Any) -> Any:
-    """The lazy class of an explicit one, and any other value as it is.
-
-    For what is taken by a name that only the running program knows: ``as_lazy(getattr(models, name))``.
-    """
-    is_module = isinstance(value, type) and issubclass(value, nnx.Module)
-    return lazy_class(value) if is_module else value
-
-
 def lazily(decorator: Callable[[Any], Any], **sizes: Size) -> Callable[[C], C]:
     """A decorator that gives another one the lazy class, and leaves the explicit one as it is.
 

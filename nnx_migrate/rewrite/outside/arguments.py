@@ -59,6 +59,8 @@ class Arguments:
         for name, value in arguments_by_field(cls, args, keywords):
             if name in holding:
                 self._held(value, place.scope, (cls.name, name))
+            elif name in self.context.open_in.get(cls.name, ()):
+                self._open(value, place.scope, name)
             elif name not in PLACEMENT and not self._takes(cls, name, value, place.scope):
                 every = {one.name for one in cls.fields} - holding
                 self._check(cls, value, place.scope, name, sorted({name} if name else every))
@@ -100,6 +102,11 @@ class Arguments:
             raise Unknown(f"the field {taking[0]} may be given a module here")
         if reads_module(self.project, self.places, value):
             raise Unknown(f"the field {name} is given what refers to the module around it")
+
+    def _open(self, value: ast.expr, scope: Scope, name: str) -> None:
+        """A class for a field that takes it in either form, without modules that are built already."""
+        if may_hold_module(self.project, value, scope):
+            raise Unknown(f"the class for {name} may be given a module here")
 
     def _takes(self, cls: ClassInfo, field: str, value: ast.expr, scope: Scope) -> bool:
         """Whether a field of any type is given a module here, which the class only calls."""

@@ -35,6 +35,7 @@ class OutsideContext:
       scope_functions: functions that build and call submodules of converted classes only.
       owned: ids of top-level statements that belong to converted classes (`owned_statements`).
       modules_in: fields of converted classes that hold modules, classes or what builds them.
+      open_in: those that hold classes in either form.
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
       kept: ids of class statements that the user keeps as they are.
     """
@@ -46,6 +47,7 @@ class OutsideContext:
     scope_functions: tuple[ConvertedFunction, ...] = ()
     owned: frozenset[int] = frozenset()
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    open_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
     skip: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
 

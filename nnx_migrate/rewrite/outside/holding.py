@@ -24,7 +24,11 @@ def fields_of_modules(
     project: Project, sizes: Mapping[str, ClassSizes], names: Iterable[str]
 ) -> dict[str, frozenset[str]]:
     """By class, the fields of it that may hold modules or what builds them."""
-    found = {name: frozenset(_own(project, project.linen[name], sizes[name])) for name in names}
+    found = {
+        name: frozenset(_own(project, project.linen[name], sizes[name]))
+        - open_fields(project, project.linen[name], sizes[name])
+        for name in names
+    }
     while True:
         wider = {
             name: found[name] | frozenset(_handed_on(project, sizes[name], found, name))
@@ -33,6 +37,15 @@ def fields_of_modules(
         if wider == found:
             return found
         found = wider
+
+
+def open_fields(project: Project, cls: ClassInfo, sizes: ClassSizes) -> frozenset[str]:
+    """The fields that only build what is lazy, of classes that nobody knows: they take both forms of these."""
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for site in sizes.sites.values():
+        if site.kind in _BUILT or site.symbol is None:
+            found[site.is_open] |= read_fields(project, cls, site.call.func)
+    return frozenset(found[True] - found[False])
 
 
 def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
@@ -49,7 +62,7 @@ def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
             for keyword in site.call.keywords:
                 if keyword.arg is None or keyword.arg in called:
                     yield from read_fields(project, cls, keyword.value)
-        elif site.kind in _BUILT or site.symbol is None:
+        elif not site.is_open and (site.kind in _BUILT or site.symbol is None):
             yield from read_fields(project, cls, site.call.func)
 
 
@@ -87,7 +100,7 @@ def _handed_on(
     cls = project.linen[name]
     every = frozenset().union(*found.values())
     for site in sizes.sites.values():
-        if site.kind is SiteKind.FACTORY:
+        if site.kind is SiteKind.FACTORY and not site.is_open:
             yield from read_fields(project, cls, site.call.func, every)
         built = project.linen.get(site.symbol or "")
         open_fields = found.get(built.name, frozenset()) if built is not None else every

@@ -95,6 +95,7 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         _reached(analysis, module, uses, sizes),
         name,
         takes_some=takes_different_sizes(analysis, options) and bool(sizes),
+        is_open=kind is SiteKind.FACTORY and not (options or module.symbol),
         calls=call_forms(analysis, module) if has_options else frozenset(),
     )
 

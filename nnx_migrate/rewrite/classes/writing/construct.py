@@ -156,6 +156,9 @@ class Builder:
         function: Expression = renderer.render(site.call.func)
         if not self.context.is_lazy_form(site):
             return function
+        if site.is_open:
+            self.remarks.imports.add("as_lazy")
+            return made_call("as_lazy", function)
         arguments = self.context.new_arguments.get(site.symbol or "", ())
         cls = self.project.linen.get(site.symbol or "")
         more = declarations(cls, arguments) if cls is not None else {}
