@@ -62,7 +62,9 @@ def run(*words):
 @pytest.mark.parametrize("rows", ["8", "3"])  # 3 rows do not divide: they stay whole
 def test_a_case_runs_on_a_mesh(rows):
     report = run("constrained", rows)
-    assert report["verdict"] == "identical"
+    program = next(check for check in report["checks"] if check["name"] == "program")
+    assert report["verdict"] in ("identical", "equal_by_rules")
+    assert program["details"] in ([], ["the same by dataflow"])
     assert report["mesh"] == "data:4,model:2"
 
 
