@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.outside.factories import passed_sizes
 from nnx_migrate.rewrite.outside.holding import fields_of_modules, open_fields
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.rewrite.starred import names_left
+from nnx_migrate.rewrite.starred import means_other, names_left
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.project import Module, Project
 
@@ -218,6 +218,7 @@ def _new_text(
         needed if is_whole else used_imports(made, needed),
         module.package,
         lambda name: name in starred or is_imported(project, module, name),
+        means_other=lambda name, symbol: means_other(project, module, name, symbol),
     )
     text: str = made.code
     ast.parse(text)

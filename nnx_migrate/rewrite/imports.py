@@ -40,6 +40,7 @@ def settle_imports(
     package: str,
     is_exported: Callable[[str], bool],
     replaced: frozenset[str] = frozenset(),
+    means_other: Callable[[str, str], bool] = lambda _, __: False,
 ) -> cst.Module:
     """A file with its imports settled.
 
@@ -50,16 +51,21 @@ def settle_imports(
         package: package that relative imports start from.
         is_exported: whether other files take a name from this one.
         replaced: symbols beside Linen's that new code may have no use for.
+        means_other: whether stars give a name another meaning than a symbol.
 
     Raises:
         ImportConflict: a needed name means something else in this file.
     """
     missing = sorted(name for name in needed if not _is_imported(tree, IMPORTS[name]))
     for name in missing:
-        if _is_bound(tree, _BINDS.get(name, name)):
+        bound = _BINDS.get(name, name)
+        symbol = bound if name in _BINDS else _symbol(IMPORTS[name])
+        is_own = _is_bound(tree, bound)
+        if is_own or means_other(bound, symbol):
+            home = "in this file" if is_own else "where files take it by a star"
             raise ImportConflict(
                 f"the name {name!r} is needed for {code_of(_statement(IMPORTS[name]))!r} but means"
-                " something else in this file; rename it"
+                f" something else {home}; rename it"
             )
     wanted = sorted(
         (IMPORTS[name] for name in missing), key=lambda one: (one.module, one.name or "")
@@ -255,9 +261,13 @@ def _is_docstring(small: Any) -> bool:
     return isinstance(small, cst.Expr) and isinstance(small.value, cst.BaseString)
 
 
+def _symbol(one: NewImport) -> str:
+    return one.module if one.name is None else f"{one.module}.{one.name}"
+
+
 def _is_imported(tree: ast.Module, one: NewImport) -> bool:
     bound = one.alias or one.name or one.module
-    wanted = (one.module if one.name is None else f"{one.module}.{one.name}", bound)
+    wanted = (_symbol(one), bound)
     return any(wanted in set(_pairs(statement)) for statement in tree.body)
 
 

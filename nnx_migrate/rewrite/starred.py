@@ -29,6 +29,23 @@ def names_left(project: Project, module: Module, converted: Collection[str]) -> 
     return frozenset(found)
 
 
+def means_other(project: Project, module: Module, name: str, symbol: str) -> bool:
+    """Whether a name that new code of a file needs for a symbol has another meaning by a star.
+
+    In the file itself, or in one that takes all names of it: the new import would be what these read.
+    """
+    for one in (module, *_importers(project).get(module.name, ())):
+        loads = (use for use in one.by_word.get(name, ()) if isinstance(use, ast.Name))
+        if any(isinstance(use.ctx, ast.Load) for use in loads):
+            target = project.star_target(name, one)
+            if target is None and one is not module and name in one.table:
+                binding = one.table[name]
+                target = binding.target if isinstance(binding, Import) else f"{one.name}.{name}"
+            if target not in (None, symbol):
+                return True
+    return False
+
+
 @lru_cache(maxsize=2)  # every file of a project asks
 def _importers(project: Project) -> Mapping[str, list[Module]]:
     """The modules that take all names of each, also of one that takes all names of it."""

@@ -129,9 +129,11 @@ class AttributeUses:
             case ast.Call(func=ast.Name() as function) if function is not node:
                 yield from self._passed(module, function, parent, node)
             case ast.keyword():
-                call = module.parents.of(parent)
-                assert isinstance(call, ast.Call)
-                yield from self._passed(module, call.func, call, parent)
+                taker = module.parents.of(parent)
+                if isinstance(taker, ast.Call):
+                    yield from self._passed(module, taker.func, taker, parent)
+                else:  # ``class Run(Base, net=Net)``
+                    yield None
             case _:
                 yield None
 

@@ -7,6 +7,7 @@ Linen's keys. What the constructor asks for beyond sizes are the fields.
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
 import functools
 import inspect
@@ -72,6 +73,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     _nnm_sizes: ClassVar[Mapping[str, Size]] = {}
     _nnm_optional: ClassVar[frozenset[str]] = frozenset()
     _nnm_declared: ClassVar[tuple[tuple[str, Size], ...]] = ()
+    _nnm_taken: ClassVar[frozenset[str]] = frozenset()  # fields that the explicit class takes
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in self._nnm_fields}
@@ -102,7 +104,10 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     @nowrap
     def _nnm_given(self) -> dict[str, Any]:
         before: dict[str, Any] = vars(self).get("_nnm_before", {})
-        return {name: getattr(self, name) for name in self._nnm_fields} | before
+        own = type(
+            self
+        )._nnm_taken  # code may make subclasses: ``type("Named", (lazy(Net),), {...})``
+        return {name: getattr(self, name) for name in self._nnm_fields if name in own} | before
 
     @nowrap
     def _nnm_sizing(self) -> Sizing:
@@ -226,6 +231,7 @@ def _lazy(
         "_nnm_sizes": sizes,
         "_nnm_optional": frozenset(optional),
         "_nnm_declared": declared,
+        "_nnm_taken": frozenset(annotations),
         "_nnm_explicit_class": nowrap(lambda self: cls),
         "_nnm_explicit": cls,
     }
@@ -278,6 +284,15 @@ def _field(parameter: inspect.Parameter) -> Any:
     if type(parameter.default).__hash__ is None:  # dataclasses refuse these
         return dataclasses.field(default_factory=lambda: parameter.default, kw_only=only)
     return dataclasses.field(default=parameter.default, kw_only=only)
+
+
+def _reduced(cls: Any) -> Any:
+    """How pickle finds a lazy class: by the explicit one; others by their names, as any class."""
+    own = vars(cls).get("_nnm_explicit")
+    return cls.__qualname__ if own is None else (_lazy, (own, cls._nnm_declared))
+
+
+copyreg.pickle(_Meta, _reduced)
 
 
 def _restored(cls: Any, declared: tuple[tuple[str, Size], ...], fields: dict[str, Any]) -> Any:

@@ -25,6 +25,7 @@ from nnx_migrate.rewrite.loops.references import is_taken, stray_alias, stray_re
 from nnx_migrate.rewrite.loops.writing import replacement
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.rewrite.starred import means_other
 from nnx_migrate.source.project import Module, Project, parse
 from nnx_migrate.source.roots import import_names
 
@@ -223,6 +224,7 @@ def _text(loops: _Loops, module: Module) -> str:
         module.package,
         lambda name: is_taken(loops.program.project, module, name),
         _REPLACED,
+        lambda name, symbol: means_other(loops.program.project, module, name, symbol),
     )
     text: str = made.code
     ast.parse(text)

@@ -1,7 +1,9 @@
 """Explicit NNX classes inside lazy code, and lazy modules inside explicit ones."""
 
 import dataclasses
+import functools
 import inspect
+import pickle
 from typing import Any
 
 import flax.core
@@ -129,6 +131,22 @@ def test_only_explicit_classes_are_made_lazy(what):
 def test_a_lazy_class_is_its_own_lazy_class():
     lifted = nn.remat(nn.Dense)
     assert nn.lazy(lifted) is lifted
+
+
+def test_lazy_classes_are_pickled_by_the_explicit_ones() -> None:
+    declared = nn.lazy(Mlp, in_features=nn.Size(axis=-1))
+    held = {"classes": [nn.lazy(Mlp), declared], "partial": functools.partial(nn.lazy(Mlp), 3)}
+    found = pickle.loads(pickle.dumps(held))
+    assert found["classes"] == [nn.lazy(Mlp), declared]
+    assert found["partial"](rate=0.1) == nn.lazy(Mlp)(3, rate=0.1)
+
+
+def test_a_class_that_code_makes_of_a_lazy_one_has_fields_of_its_own() -> None:
+    named = type("Named", (nn.lazy(Mlp),), {"__annotations__": {"tag": str}, "tag": "a"})
+    model = named(3, tag="b")
+    variables = model.init(RNGS, X4)
+    assert (model.tag, named(3).tag) == ("b", "a")
+    assert variables["params"]["Dense_0"]["kernel"].shape == (4, 3)
 
 
 def test_members_of_the_explicit_class_are_not_replaced_on_its_lazy_class() -> None:

@@ -2,7 +2,7 @@
 
 ``in_features`` is the last axis of the first input (of a cell, beside its carry), ``NAME_features``
 that of another one, ``NAME_shape`` its shape, with ``input_`` in front where the plain name is taken. NAME may have numbers (``carry_1_features``: of
-``carry[1]``) or be a field of an input (``nodes_features``: of ``graphs.nodes``). A submodule's scope path before such a name is
+``carry[1]``) or be a field of an input (``nodes_features``: of ``graphs.nodes``, ``lstm_1_features``: of ``carry.lstm[1]``). A submodule's scope path before such a name is
 that of the submodule: ``encoder_mlp_in_features``. ``with_NAME``
 is whether an input is given, ``init_NAME`` its truth.
 """
@@ -23,7 +23,8 @@ _ENDINGS: dict[str, int | None] = {"_features": -1, "_shape": None}
 _TAKEN = "input_"  # in front where the constructor has another use for the plain name
 _FACTS = (("with_", "given"), ("init_", "truth"))
 _NAME = re.compile(r"\w+_(features|shape)")
-_INDEX = re.compile(r"(?:_\d+)+")
+_INDEX = re.compile(r"(\d+)(?:_|$)")
+_ARRAYS = jax.Array | jax.ShapeDtypeStruct
 
 
 def size_by_name(parameter: inspect.Parameter, inputs: Collection[str]) -> Size | None:
@@ -105,13 +106,36 @@ def _start(path: Path) -> str:
 
 
 def _part_text(value: Any, argument: str, name: str) -> str | None:
-    """The text of the part of an input that a name stands for: ``carry[1]``, ``graphs.nodes``."""
+    """The text of the part of an input that a name stands for: ``carry[1]``, ``graphs.nodes``, ``carry.lstm[1]``."""
     if name == argument:
         return argument
-    if name.startswith(argument) and _INDEX.fullmatch(name.removeprefix(argument)):
-        numbers = name.removeprefix(argument)[1:].split("_")
-        return argument + "".join(f"[{number}]" for number in numbers)
-    if isinstance(value, jax.Array | jax.ShapeDtypeStruct):
-        return None
-    fields = (*getattr(value, "_fields", ()), *getattr(value, "__dict__", ()))
-    return f"{argument}.{name}" if name in fields else None
+    rest = name.removeprefix(f"{argument}_")
+    steps = _steps(value, rest)
+    is_field = steps is not None and steps.startswith(".")
+    return f"{argument}{steps}" if steps is not None and (rest != name or is_field) else None
+
+
+def _steps(value: Any, words: str) -> str | None:
+    """The way into a value that words say: ``.lstm[1]`` for ``lstm_1``; None where it has no such field."""
+    number = _INDEX.match(words)
+    if number is not None:
+        rest, step = words[number.end() :], f"[{number[1]}]"
+        inner = value[int(number[1])] if _is_list(value, int(number[1])) else None
+        below = "" if not rest else _steps(inner, rest)
+        return None if below is None else step + below
+    for name in () if isinstance(value, _ARRAYS) else _fields(value):
+        if words == name:
+            return f".{name}"
+        if words.startswith(f"{name}_"):
+            below = _steps(getattr(value, name), words.removeprefix(f"{name}_"))
+            if below is not None:
+                return f".{name}{below}"
+    return None
+
+
+def _fields(value: Any) -> tuple[str, ...]:
+    return (*getattr(value, "_fields", ()), *getattr(value, "__dict__", ()))
+
+
+def _is_list(value: Any, index: int) -> bool:
+    return isinstance(value, list | tuple) and index < len(value)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nnx_migrate.constructs import is_layer, is_linen
 from nnx_migrate.rewrite.classes.reading.attributes import statements
+from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -137,7 +138,23 @@ def _binds_only(
         case ast.AugAssign(target=ast.Name(id=name), value=value):
             return name in numbers and is_pure(project, scope, value)
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
-            return bool(_bound(statement)) and is_pure(project, scope, value)
+            is_plain = bool(_bound(statement)) and not _asks_for_rank(statement)
+            return is_plain and is_pure(project, scope, value)
+    return False
+
+
+def _asks_for_rank(statement: ast.stmt) -> bool:
+    """Whether a statement raises for inputs of another rank: ``batch, length, width = x.shape``."""
+    match statement:
+        case (
+            ast.Assign(targets=[ast.Tuple()], value=ast.Attribute(attr="shape"))
+            | ast.Assign(
+                targets=[ast.Tuple()], value=ast.Subscript(value=ast.Attribute(attr="shape"))
+            )
+        ):
+            return True
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Call(func=function)):
+            return last_name(function) == "shape"
     return False
 
 

@@ -26,7 +26,20 @@ class Graph(NamedTuple):
 
 
 GRAPH = Graph(jnp.ones((7, 3)), jnp.ones((9, 5)))
-INPUTS = {"carry": (jnp.ones((2, 6)), jnp.ones((2, 8))), "x": jnp.ones((2, 4)), "graph": GRAPH}
+
+
+class State(NamedTuple):
+    cell: Any
+    graph_of: Any
+
+
+STATE = State((jnp.ones((2, 11)), [jnp.ones((2, 13)), GRAPH]), GRAPH)
+INPUTS = {
+    "carry": (jnp.ones((2, 6)), jnp.ones((2, 8))),
+    "x": jnp.ones((2, 4)),
+    "graph": GRAPH,
+    "state": STATE,
+}
 READ = {
     "the first input, of whatever name": ("in_features", (), 4),
     "a cell's input": ("cell_in_features", ("cell",), 4),
@@ -34,6 +47,11 @@ READ = {
     "its shape": ("x_shape", (), (2, 4)),
     "an item": ("carry_1_features", (), 8),
     "a field": ("edges_features", (), 5),
+    "a field of an input by its name": ("graph_edges_features", (), 5),
+    "an item of a field": ("cell_0_features", (), 11),
+    "an item of an item of a field": ("state_cell_1_0_features", (), 13),
+    "a field of an item": ("cell_1_1_nodes_features", (), 3),
+    "a field of a field, with a line": ("graph_of_nodes_features", (), 3),
     "a submodule's": ("mlp_head_in_features", ("mlp", "head"), 4),
     "a submodule's item": ("cell_0_carry_0_features", ("cell_0",), 6),
 }
@@ -42,6 +60,8 @@ NOT_READ = {
     "of a submodule above": ("mlp_head_in_features", ("mlp",)),
     "of no input": ("y_features", ()),
     "of no item": ("x_of_features", ()),
+    "of no item of a field": ("cell_2_nodes_features", ()),
+    "of no field of a field": ("graph_of_globals_features", ()),
     "of a method of an input": ("count_features", ()),
     "of a part of the part": ("mlp_in_features", ("mlp", "head")),
 }
