@@ -53,7 +53,8 @@ def solve(
             found[name] = value
     if hidden:
         needed = {name: sizes[name] for name in (*hidden, *measured)}
-        if any(one.shows_nowhere for one in needed.values()):
+        # Without variables, the call shows what it gives the module's own methods.
+        if any(one.shows_nowhere for one in needed.values()) or not held:
             shown = shown_by(make, needed, found, held) if held else {}
             rest = {name: one for name, one in needed.items() if name not in shown}
             found |= called_on(make, rest, {**found, **shown}, method, args, kwargs) | shown

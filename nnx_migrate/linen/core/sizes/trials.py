@@ -132,6 +132,10 @@ class Trials:
             return measured
         return shape[-1] if size.axis is not None else shape
 
+    def _is_own(self, size: Size) -> bool:
+        """Whether it is a size of an input of another method of the module itself."""
+        return not size.path and size.method != self.method
+
     def _settled(self, size: Size, seen: dict[Path, Any]) -> Any:
         measured = _measured(size, seen)
         if isinstance(size, NamedSize):
@@ -146,6 +150,10 @@ class Trials:
             model = self.make(**self.known, **values, rngs=nnx.Rngs(key))
             # What the module itself is called with is known, where that is the call.
             _listen(model, self.sizes.values(), with_root=self.method != "__call__")
+            own = frozenset(one.method for one in self.sizes.values() if self._is_own(one))
+            if own:
+                kind: Any = type(model)
+                model.__class__ = _listening_to_itself(kind, own)
             if not isinstance(self.method, str):
                 nnm.variables_with(model, self.method)
             elif self.method == "__call__":
@@ -167,9 +175,34 @@ class Trials:
 
 
 def _measured(size: Size, seen: Mapping[Path, Any]) -> dict[Path, Any]:
-    """What the inputs of submodules show of a size, by their paths."""
+    """What the inputs of submodules, or of a method of the module itself, show of a size, by their paths."""
     found = {path: size.read_at(path, inputs) for path, inputs in seen.items()}
+    if not size.path and (own := _path_of(size.method)) in seen:
+        found[own] = size.read(seen[own])
     return {path: one for path, one in found.items() if one is not None}
+
+
+def _path_of(method: str) -> Path:
+    """What stands for calls of a method of the module itself, beside scope paths."""
+    return (f"{method}()",)
+
+
+@functools.cache
+def _listening_to_itself(kind: Any, methods: frozenset[str]) -> Any:
+    """A class whose methods tell what they are first called with."""
+
+    def listening(name: str) -> Any:
+        call = getattr(kind, name)
+
+        @functools.wraps(call)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            _note(_path_of(name), inputs_of(call, args, kwargs))
+            return call(self, *args, **kwargs)
+
+        return method
+
+    body = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (kind,), {**body, **{name: listening(name) for name in methods}})
 
 
 def _listen(model: nnx.Module, sizes: Iterable[Size], *, with_root: bool) -> None:
@@ -188,14 +221,17 @@ def _listening(kind: Any) -> Any:
 
     @functools.wraps(call)
     def listening(self: Any, *args: Any, **kwargs: Any) -> Any:
-        inputs = inputs_of(call, args, kwargs)
-        # One by one: a tree of them all would be in the order of the names.
-        shapes = {name: _shapes_alone(one) for name, one in inputs.items()}
-        _SEEN.get().setdefault(self._linen_path, shapes)
+        _note(self._linen_path, inputs_of(call, args, kwargs))
         return call(self, *args, **kwargs)
 
     body = {method: listening, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (kind,), body)
+
+
+def _note(path: Path, inputs: Mapping[str, Any]) -> None:
+    """Keep the shapes of the inputs of a first call."""
+    # One by one: a tree of them all would be in the order of the names.
+    _SEEN.get().setdefault(path, {name: _shapes_alone(one) for name, one in inputs.items()})
 
 
 def _shapes_alone(tree: Any) -> Any:

@@ -19,6 +19,10 @@ from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
+# What these methods of a module return is no module, nor holds one.
+_OF_ARRAYS = frozenset(
+    {"has_variable", "is_initializing", "make_rng", "param", "perturb", "variable"}
+)
 _BOXES = ("with_logical_partitioning", "with_partitioning")
 _LIFTS = CLASS_LIFTS | {"flax.linen.jit"}
 
@@ -139,6 +143,12 @@ class LazyArguments:
             case ast.Call() if id(value) in self.items:
                 return True
             case ast.Call(func=function) if self.modules.has(function, method):
+                return False
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
+                name == receiver_of(method) and attr in _OF_ARRAYS
+            ):
+                return False
+            case ast.Attribute(attr="dtype" | "ndim" | "shape" | "size"):
                 return False
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):
                 return self._is_module_in(attr, seen)

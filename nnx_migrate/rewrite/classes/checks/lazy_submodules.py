@@ -34,6 +34,8 @@ from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
+_SEQUENTIAL = "flax.linen.Sequential"
+
 
 def check_lazy_submodules(
     project: Project,
@@ -99,8 +101,12 @@ def check_lazy_submodules(
         is_lazy_itself = not holding.has(node, method)
         return is_lazy_itself or leads_past_lazy(project, cls, sizes, context, steps)
 
+    def takes(call: ast.Call, _: ast.AST) -> bool:
+        site = sizes.sites.get(id(call))
+        return site is not None and site.kind is SiteKind.LAYER and site.symbol == _SEQUENTIAL
+
     for method in methods_of(cls):
-        LazyUses(project, cls, method, every, modules, built, may_read).check()
+        LazyUses(project, cls, method, every, modules, built, may_read, takes).check()
     return True
 
 
