@@ -85,7 +85,7 @@ def _renamed(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value 
     if isinstance(target, Choice | Factories):
         options = [_renamed(one, prefix, outer) for one in target.options]
         known = tuple(one for one in options if one is not None)
-        return replace(target, options=known) if len(known) == len(options) else None
+        return replace(target, options=known) if known and len(known) == len(options) else None
     if isinstance(target, Partial):
         inner = _renamed(target.target, prefix, outer)
         return None if inner is None else replace(target, target=inner)
