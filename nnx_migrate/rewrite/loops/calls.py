@@ -170,7 +170,7 @@ def _model_call(frame: Frame, node: ast.Call, given: Variables) -> Kind:
         return PLAIN
     if flow.owner != frame.key:
         return frame.problem(node, "running statistics of a model of the function around change")
-    frame.owed.add(flow.key)
+    frame.owe((flow.key,))
     return Many((PLAIN, Updates(flow)))
 
 

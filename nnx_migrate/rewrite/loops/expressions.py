@@ -62,6 +62,8 @@ def value(frame: Frame, node: ast.expr) -> Kind:
             return _comprehension(frame, node)
         case ast.Lambda():
             return _lambda(frame, node)
+        case ast.NamedExpr(target=target, value=given):
+            return _named(frame, target, given)
     plain(frame, node)
     return PLAIN
 
@@ -208,7 +210,7 @@ def _comprehension(frame: Frame, node: ast.expr) -> Kind:
     parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]  # type: ignore[attr-defined]
     for part in parts:
         used(frame, part, value(frame, part))
-    frame.restore(kept)
+    frame.leave(node, kept)
     return PLAIN
 
 
@@ -219,5 +221,12 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Kind:
     kept = frame.copy()
     frame.shadow(node)
     used(frame, node.body, value(frame, node.body))
-    frame.restore(kept)
+    frame.leave(node, kept)
+    return PLAIN
+
+
+def _named(frame: Frame, target: ast.Name, given: ast.expr) -> Kind:
+    """``(name := value)``: a value, and the name of nothing that is followed, as it may not come to it."""
+    used(frame, given, value(frame, given))
+    frame.bind_plainly(target, target.id)
     return PLAIN

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
+    UNKNOWN,
     Flow,
     Function,
     Kind,
@@ -17,6 +18,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     Updates,
     flows_of,
     functions_of,
+    holds_updates,
     is_special,
     joined,
     with_flow,
@@ -67,6 +69,7 @@ class Frame:
     own: frozenset[str] = frozenset()  # names that it binds
     taken: frozenset[str] = frozenset()  # every identifier of the outermost function
     is_compiled: bool = False
+    is_method: bool = False  # or another function whose callers nobody follows
     chosen: dict[str, tuple[str, str]] = field(default_factory=dict)  # names, by flow
     values: dict[tuple[str, str], str] = field(default_factory=dict)  # those of fields
 
@@ -82,14 +85,15 @@ class Frame:
 
     # ---- what is found
 
-    def change(self, node: ast.AST, change: Change) -> None:
-        """Note what becomes of a node."""
-        self.program.changes.setdefault(self.key, {})[id(node)] = change
+    def change(self, node: ast.AST, change: Change, of: int | None = None) -> None:
+        """Note what becomes of a node, of this function or of the one that it stands beside."""
+        key = self.key if of is None else of
+        self.program.changes.setdefault(key, {})[id(node)] = change
 
-    def problem(self, node: ast.AST, reason: str) -> Kind:
-        """Note why the loop stays functional."""
+    def problem(self, node: ast.AST, reason: str, of: int | None = None) -> Kind:
+        """Note why the loop stays functional, of this function or of another."""
         found = Problem(self.scope.module.path, node, reason)
-        known = self.program.problems.setdefault(self.key, [])
+        known = self.program.problems.setdefault(self.key if of is None else of, [])
         if all(one.node is not node for one in known):
             known.append(found)
         return self.program.rest
@@ -145,6 +149,12 @@ class Frame:
         if self.outer is None and isinstance(kind, Function):
             self.program.aliases.add((self.scope.module.name, name, kind.node))
 
+    def bind_plainly(self, place: ast.AST, name: str) -> None:
+        """A name may hold something else now that is nothing of a flow: ``:=``, a pattern."""
+        if self.names.get(name, PLAIN) not in (PLAIN, UNKNOWN):
+            self.problem(place, f"{name} is bound within an expression, a pattern or a handler")
+        self.bind(name, PLAIN)
+
     def rekey(self, old: Flow, new: Flow) -> None:
         """All that names hold of a flow is part of the other one."""
         for names in (self.names, self.seen):
@@ -161,6 +171,11 @@ class Frame:
         self.aged.add(flow.key)
         if flow.given and flow.owner == self.key:
             self.summary.updates.add(flow.key)
+
+    def owe(self, keys: Iterable[str]) -> None:
+        """A call changed the running statistics of flows: the state has to keep them."""
+        self.owed |= (found := set(keys))
+        self.aged |= found  # an exception leaves an earlier state its own
 
     def need_optimizer(self, flow: Flow) -> str:
         """The name of a flow's optimizer."""
@@ -248,6 +263,21 @@ class Frame:
     def restore(self, kept: Branch) -> None:
         """Go back to the beginning of a branch."""
         self.names, self.stale, self.owed = dict(kept[0]), set(kept[1]), set(kept[2])
+
+    def leave(self, node: ast.AST, kept: Branch, result: Kind = PLAIN) -> None:
+        """Go back to the names around a lambda or a comprehension.
+
+        The module has what calls in there made of its running statistics, however often they ran: only
+        those that ``result`` holds may still come to the state.
+        """
+        owed = self.owed - kept[2]
+        self.restore(kept)
+        self.owed |= owed
+        held = {flow.key for flow in flows_of(result)} if holds_updates(result) else set()
+        if owed - held:
+            self.problem(
+                node, "running statistics that apply returned here are not kept in the state"
+            )
 
     def join(self, other: Branch) -> None:
         """What holds after one branch or the other."""

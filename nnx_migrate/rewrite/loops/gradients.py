@@ -110,7 +110,7 @@ def _of_lambda(frame: Frame, node: ast.Call, function: ast.Lambda, first: Kind) 
             frame.problem(one, "part of the state is handed to a lambda")
     result = frame.value(frame, function.body)
     frame.escape(function.body, result)
-    frame.restore(kept)
+    frame.leave(function.body, kept, result)
     return result
 
 

@@ -92,7 +92,7 @@ def pass_to(
         frame.link(function.node)
     recipe = partial(_recipe_of_call, frame, node, recipes)
     result = _given_back(summary.result or frame.program.rest, flows, recipe)
-    frame.owed |= {flow.key for flow in flows_of(_updates(result))}
+    frame.owe(flow.key for flow in flows_of(_updates(result)))
     return result
 
 

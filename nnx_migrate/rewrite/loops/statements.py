@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nnx_migrate.rewrite.loops.binding import bind
 from nnx_migrate.rewrite.loops.compiling import read_decorators
-from nnx_migrate.rewrite.loops.expressions import used, value
+from nnx_migrate.rewrite.loops.expressions import plain, used, value
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
@@ -60,8 +60,13 @@ def _statement(frame: Frame, node: ast.stmt) -> None:
                 if item.optional_vars is not None:
                     _store(frame, item.optional_vars)
             read_block(frame, body)
-        case ast.Try():
+        case ast.Try() | ast.TryStar():
             _try(frame, node)
+        case ast.Match(subject=subject, cases=cases):
+            used(frame, subject, value(frame, subject))
+            for case in cases:
+                _pattern(frame, case)
+            _branches(frame, [*(case.body for case in cases), []])
         case ast.FunctionDef():
             _define(frame, node)
         case ast.Continue() | ast.Break():
@@ -97,7 +102,8 @@ def _other(frame: Frame, node: ast.AST) -> None:
 
 def _closed(frame: Frame, node: ast.ClassDef | ast.AsyncFunctionDef) -> None:
     """A class or coroutine: its methods are read by themselves, nothing else may see a flow."""
-    inside = {id(one) for method in _functions(node) for one in ast.walk(method)}
+    bodies = [one for method in _functions(node) for one in method.body]
+    inside = {id(one) for statement in bodies for one in ast.walk(statement)}
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and id(one) not in inside:
             kind = frame.look_up(one)
@@ -105,12 +111,22 @@ def _closed(frame: Frame, node: ast.ClassDef | ast.AsyncFunctionDef) -> None:
                 frame.problem(one, f"{one.id} is used in {node.name}")
 
 
-def _functions(node: ast.ClassDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
+def _functions(node: ast.ClassDef | ast.AsyncFunctionDef) -> list[ast.FunctionDef]:
     body = node.body if isinstance(node, ast.ClassDef) else []
     return [one for one in body if isinstance(one, ast.FunctionDef)]
 
 
-def _try(frame: Frame, node: ast.Try) -> None:
+def _pattern(frame: Frame, case: ast.match_case) -> None:
+    for one in ast.walk(case.pattern):
+        name = getattr(one, "rest" if isinstance(one, ast.MatchMapping) else "name", None)
+        if name is not None:
+            frame.bind_plainly(one, name)
+    plain(frame, case.pattern)
+    if case.guard is not None:
+        used(frame, case.guard, value(frame, case.guard))
+
+
+def _try(frame: Frame, node: ast.Try | ast.TryStar) -> None:
     start = frame.copy()
     aged, frame.aged = frame.aged, set()
     read_block(frame, [*node.body, *node.orelse])
@@ -121,6 +137,8 @@ def _try(frame: Frame, node: ast.Try) -> None:
         for name, kind in frame.names.items():  # it may come between an update and its name
             if any(one.key in frame.aged for one in flows_of(kind)):
                 frame.stale.add(name)
+        if handler.name is not None:
+            frame.bind_plainly(handler, handler.name)
         read_block(frame, handler.body)
         if not _ends(handler.body):
             frame.join(after)
@@ -251,8 +269,9 @@ def _loop(frame: Frame, target: ast.expr | None, body: Sequence[ast.stmt]) -> No
 def _define(frame: Frame, node: ast.FunctionDef) -> None:
     frame.inner.append(node)
     spec = node.args
-    for default in (*spec.defaults, *(one for one in spec.kw_defaults if one is not None)):
-        used(frame, default, value(frame, default))
+    defaults = (*spec.defaults, *(one for one in spec.kw_defaults if one is not None))
+    for one in (*node.decorator_list, *defaults):
+        used(frame, one, value(frame, one))
     if read_decorators(frame, node):
         frame.program.compiled.add(id(node))
         frame.bind(node.name, Function(id(node), compiled=True))
