@@ -33,6 +33,8 @@ def read_jit(frame: Frame, node: ast.Call) -> Kind:
                 frame.problem(one, "part of the state is compiled in")
         return PLAIN
     frame.program.compiled.add(kind.node)
+    if frame.program.summary(kind.node).is_touched:
+        frame.link(kind.node)
     compile_with(frame, node, node.func, node.keywords, kind.node)
     return Function(kind.node, kind.bound, compiled=True)
 
@@ -52,15 +54,14 @@ def compile_with(
     options: Sequence[ast.keyword],
     function: int,
 ) -> None:
-    """Let a function be compiled by ``nnx.jit`` if it is touched by a flow."""
+    """Let a function be compiled by ``nnx.jit`` if it is touched by a flow: that goes with the function."""
     summary = frame.program.summary(function)
     if not summary.is_touched:
         return
-    frame.link(function)
-    frame.change(jit, Named("nnx.jit"))
+    frame.change(jit, Named("nnx.jit"), function)
     for one in options:
         if one.arg not in _OPTIONS:
-            frame.problem(place, f"it is compiled with {one.arg}=")
+            frame.problem(place, f"it is compiled with {one.arg}=", function)
         elif one.arg in _NUMBERS:
             _renumber(frame, one, function, summary)
 
@@ -70,12 +71,12 @@ def _renumber(frame: Frame, option: ast.keyword, function: int, summary: Summary
     spec = frame.program.nodes[function][0].args
     names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
     if numbers is None or any(not 0 <= one < len(names) for one in numbers):
-        frame.problem(option.value, f"what {option.arg} says is not known")
+        frame.problem(option.value, f"what {option.arg} says is not known", function)
         return
     given = [summary.params.get(names[one], PLAIN) for one in numbers]
     held = [one for one in given if is_special(one) and not isinstance(one, ApplyFn)]
     if option.arg == "static_argnums" and held:
-        frame.problem(option.value, "a static argument is part of the state")
+        frame.problem(option.value, "a static argument is part of the state", function)
     starts = [0, *_ends(names, summary)]
     made = tuple(
         place
@@ -85,7 +86,9 @@ def _renumber(frame: Frame, option: ast.keyword, function: int, summary: Summary
         or not _stays(names[one], place - starts[one + 1], summary)
     )
     if made != tuple(numbers):
-        frame.change(option.value, Places(made, len(made) != 1 or _is_written_out(option.value)))
+        frame.change(
+            option.value, Places(made, len(made) != 1 or _is_written_out(option.value)), function
+        )
 
 
 def _ends(names: Sequence[str], summary: Summary) -> Iterator[int]:
@@ -158,6 +161,6 @@ def read_decorators(frame: Frame, node: ast.FunctionDef) -> bool:
                 compiled = True
                 compile_with(frame, one, function, options, id(node))
             case _ if touched:
-                frame.link(id(node))
-                frame.problem(one, f"{node.name} is decorated by {ast.unparse(one)[:40]}")
+                reason = f"{node.name} is decorated by {ast.unparse(one)[:40]}"
+                frame.problem(one, reason, id(node))
     return compiled
