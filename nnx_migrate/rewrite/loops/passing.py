@@ -64,7 +64,7 @@ def pass_to(
                 frame.problem(value, f"which parameter of {definition.name} this is is not known")
             continue
         given = _as_given(frame, kind, name, function.node, beside)
-        _give(frame, value, given, name, summary)
+        _give(frame, value, given, name, function.node)
         if isinstance(kind, Definition):
             assert isinstance(given, Definition)
             recipes[given.recipe] = kind.recipe
@@ -155,16 +155,18 @@ def fits(frame: Frame, function: ApplyFn, flow: Flow) -> bool:
     return flow.recipe is not None and (function.recipe == flow.recipe or handed == {flow.recipe})
 
 
-def _give(frame: Frame, node: ast.expr, given: Kind | None, name: str, summary: Summary) -> None:
+def _give(frame: Frame, node: ast.expr, given: Kind | None, name: str, function: int) -> None:
+    summary = frame.program.summary(function)
     if given is None:
         frame.problem(node, "this part of the state is handed to a function")
         return
-    before = summary.given.get(name)
+    before = joined(summary.given.get(name), frame.program.bounds.get((function, name)))
     after = joined(before, given) or PLAIN
     if isinstance(after, Unsure):
         frame.problem(node, f"{name} is given different things in different calls")
-    if after != given:
-        frame.escape(node, given)
+    for one in (before, given):
+        if one is not None and one != after:
+            frame.escape(node, one)
     summary.given[name] = after
 
 

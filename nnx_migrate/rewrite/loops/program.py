@@ -16,6 +16,8 @@ from nnx_migrate.rewrite.loops.kinds import (
 from nnx_migrate.rewrite.loops.plan import Change
 from nnx_migrate.source.project import Project, Scope
 
+RESULT = "return"  # what a function gives, beside the names of its parameters
+
 
 @dataclass
 class Summary:
@@ -70,6 +72,9 @@ class Program:
     nodes: dict[int, tuple[ast.FunctionDef, Scope]] = field(default_factory=dict)
     changes: dict[int, dict[int, Change]] = field(default_factory=dict)  # by function, by node
     problems: dict[int, list[Problem]] = field(default_factory=dict)  # by function
+    causes: dict[int, list[Problem]] = field(
+        default_factory=dict
+    )  # those without what they lead to
     links: set[tuple[int, int]] = field(default_factory=set)
     creates: dict[int, list[tuple[str, ast.AST]]] = field(default_factory=dict)
     understood: set[int] = field(default_factory=set)  # ids of names that mean functions
@@ -79,6 +84,7 @@ class Program:
     whole: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)  # `Flow.whole`
     aliases: set[tuple[str, str, int]] = field(default_factory=set)  # names that hold functions
     handed: dict[Recipe, set[Recipe]] = field(default_factory=dict)  # what a parameter is built of
+    bounds: dict[tuple[int, str], Kind] = field(default_factory=dict)  # what goes on changing
     rest: Kind = UNKNOWN  # what is not known to be anything else
 
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads all functions of a project until what they give each other does not change any more."""
+"""Reads each function of a project once, with what is known of the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from nnx_migrate.rewrite.loops.captures import check_captures
 from nnx_migrate.rewrite.loops.expressions import value
-from nnx_migrate.rewrite.loops.frame import Frame, Node
+from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     ApplyFn,
@@ -29,57 +29,25 @@ from nnx_migrate.rewrite.loops.kinds import (
 )
 from nnx_migrate.rewrite.loops.names import identifiers, passing_names
 from nnx_migrate.rewrite.loops.plan import Signature
-from nnx_migrate.rewrite.loops.program import Program, Summary
+from nnx_migrate.rewrite.loops.program import RESULT, Program, Summary
 from nnx_migrate.rewrite.loops.shapes import is_changed
 from nnx_migrate.rewrite.loops.statements import read_block
 from nnx_migrate.source.names import function_table, parameter_names
 from nnx_migrate.source.project import Module, Scope
 
-_ROUNDS = 40
 
-
-def read_program(program: Program, modules: Iterable[Module]) -> bool:
-    """Read functions until nothing changes; False: it did not come to an end."""
-    known = list(modules)
-    for module in known:
-        _collect(program, module.tree, Scope(module))
-    before: object = None
-    for _ in range(_ROUNDS):
-        program.begin()
-        for module in known:
-            _read_module(program, module)
-            after = _snapshot(program)
-        if after == before:
-            return True
-        before = after
-    return False
-
-
-def _snapshot(program: Program) -> object:
-    return {
-        key: (
-            dict(one.given),
-            one.result,
-            set(one.updates),
-            set(one.optimizers),
-            {name: set(fields) for name, fields in one.fields.items()},
-            {name: set(fields) for name, fields in one.replaced.items()},
-            dict(one.names),
-        )
-        for key, one in program.summaries.items()
-    } | {0: (set(program.compiled), {key: set(one) for key, one in program.handed.items()})}
-
-
-def _collect(program: Program, node: ast.AST, scope: Scope) -> None:
+def collect(program: Program, node: ast.AST, scope: Scope) -> None:
+    """Note the functions of a module."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef):
             program.nodes[id(child)] = child, scope.enter(child)
-            _collect(program, child, scope.enter(child))
+            collect(program, child, scope.enter(child))
         elif not isinstance(child, ast.Lambda):
-            _collect(program, child, scope)
+            collect(program, child, scope)
 
 
-def _read_module(program: Program, module: Module) -> None:
+def read_module(program: Program, module: Module) -> None:
+    """Read the statements of a module, and its functions."""
     frame = Frame(program, module.tree, Scope(module), None, value)
     frame.own = frozenset(module.table)
     frame.taken = identifiers(module.tree) - passing_names(module.tree)
@@ -175,7 +143,7 @@ def _parameters(
 
 def _settle(frame: Frame, node: ast.FunctionDef, summary: Summary) -> None:
     """What a function returns, and whether its callers get what it updates."""
-    result: Kind | None = None
+    result = frame.program.bounds.get((frame.key, RESULT))
     for _, one in frame.results:
         result = joined(result, _outside(one))
     for place, one in frame.results:
@@ -234,6 +202,3 @@ def _falls_through(body: list[ast.stmt]) -> bool:
         case ast.With(body=inner):
             return _falls_through(inner)
     return True
-
-
-__all__ = ["Node", "read_program"]

@@ -20,8 +20,8 @@ from nnx_migrate.rewrite.loops.kinds import PLAIN, functions_of
 from nnx_migrate.rewrite.loops.modules import STATE
 from nnx_migrate.rewrite.loops.plan import Built, ModelCall, Snapshot
 from nnx_migrate.rewrite.loops.program import Problem, Program
-from nnx_migrate.rewrite.loops.reading import read_program
 from nnx_migrate.rewrite.loops.references import is_taken, stray_alias, stray_references
+from nnx_migrate.rewrite.loops.rounds import read_program
 from nnx_migrate.rewrite.loops.writing import replacement
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -127,7 +127,8 @@ def _problem(loops: _Loops, group: set[int], *, finished: bool, renamed: bool) -
         return Problem(path, create, "what its functions hand each other cannot be followed")
     found = [one for key in group for one in program.problems.get(key, ())]
     if found:
-        return min(found, key=_order)
+        causes = [one for key in group for one in program.causes.get(key, ())]
+        return min(causes or found, key=_order)
     for module in program.project.modules.values():
         reason = unknown_state(program.project, module)
         if reason is not None:
