@@ -65,7 +65,7 @@ def _inside(program: Program, frame: Frame, node: ast.AST, module: Module) -> No
         _read_function(program, one, frame, module)
     for child in _definitions(node):
         if id(child) not in inner:
-            _read_function(program, child, frame, module)
+            _read_function(program, child, frame, module, is_method=True)
 
 
 def _definitions(node: ast.AST) -> Iterable[ast.FunctionDef]:
@@ -76,9 +76,16 @@ def _definitions(node: ast.AST) -> Iterable[ast.FunctionDef]:
             yield from _definitions(child)
 
 
-def _read_function(program: Program, node: ast.FunctionDef, outer: Frame, module: Module) -> None:
+def _read_function(
+    program: Program,
+    node: ast.FunctionDef,
+    outer: Frame,
+    module: Module,
+    *,
+    is_method: bool = False,
+) -> None:
     _, scope = program.nodes[id(node)]
-    frame = Frame(program, node, scope, outer, value)
+    frame = Frame(program, node, scope, outer, value, is_method=is_method)
     frame.own = frozenset(function_table(node, module.package))
     is_top = isinstance(outer.node, ast.Module)
     frame.taken = identifiers(node) - passing_names(node) if is_top else outer.taken
@@ -147,13 +154,18 @@ def _settle(frame: Frame, node: ast.FunctionDef, summary: Summary) -> None:
     for _, one in frame.results:
         result = joined(result, _outside(one))
     for place, one in frame.results:
-        if _outside(one) != result:
+        if frame.is_method or _outside(one) != result:
             frame.escape(place, one)
     falls = _falls_through(node.body)
     if result is not None and is_special(result) and falls:
         frame.problem(node, f"{node.name} returns part of the state in some cases only")
     if isinstance(result, Unsure):
         frame.problem(node, f"{node.name} returns different things")
+        result = PLAIN
+    if frame.is_method and is_special(result or PLAIN):
+        # Of whichever object it is taken, as a property, an operator or a class' own call: by its name
+        # alone nobody can tell.
+        frame.problem(node, f"{node.name} is a method, and who calls it is not followed")
         result = PLAIN
     if falls and frame.owed:
         frame.problem(node, "running statistics that apply returned are not kept in the state")
