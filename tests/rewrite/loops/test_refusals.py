@@ -368,6 +368,14 @@ def test_a_program_of_its_own_is_rewritten_beside_one_that_is_not() -> None:
     assert "TrainState.create(apply_fn=model.apply" in (file.code or "")
 
 
+def test_a_compiled_step_that_stays_leaves_the_others_of_its_file() -> None:
+    other = PROGRAM.replace("create(key)", "make(key)").replace("step", "advance")
+    other = other.replace("main", "run").replace("@jax.jit", "@jax.jit(in_shardings=None)")
+    both = about_loops(rewritten({"m.py": f"{HEAD}{PROGRAM}\n\n{other}"}))
+    assert [one.outcome.value for one in both] == ["rewritten", "kept"]
+    assert "compiled with in_shardings" in both[1].message
+
+
 @pytest.mark.parametrize(
     "result",
     ["loss, state.step", "state.step", "loss, (state.step, loss)", "[loss, state.step]"],
