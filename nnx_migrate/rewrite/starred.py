@@ -32,14 +32,17 @@ def names_left(project: Project, module: Module, converted: Collection[str]) -> 
 def means_other(project: Project, module: Module, name: str, symbol: str) -> bool:
     """Whether a name that new code of a file needs for a symbol has another meaning by a star.
 
-    In the file itself, or in one that takes all names of it: the new import would be what these read.
+    In the file itself, from which others may take it, or in one that takes all names of it and reads this one:
+    the new import would be what they get.
     """
-    for one in (module, *_importers(project).get(module.name, ())):
+    if project.star_target(name, module) not in (None, symbol):
+        return True
+    for one in _importers(project).get(module.name, ()):
         loads = (use for use in one.by_word.get(name, ()) if isinstance(use, ast.Name))
         if any(isinstance(use.ctx, ast.Load) for use in loads):
+            binding = one.table.get(name)
             target = project.star_target(name, one)
-            if target is None and one is not module and name in one.table:
-                binding = one.table[name]
+            if target is None and binding is not None:
                 target = binding.target if isinstance(binding, Import) else f"{one.name}.{name}"
             if target not in (None, symbol):
                 return True

@@ -39,6 +39,7 @@ from nnx_migrate.sizes.interpreter import Interpreter
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.machine import Machine
 from nnx_migrate.sizes.method_lifts import lifts_of
+from nnx_migrate.sizes.open_fields import builds_from, is_called_twice
 from nnx_migrate.sizes.ranks import Rank, Ranks
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements.functions import run_function, set_up
@@ -152,12 +153,12 @@ class Runs:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
         owner = one.owner if info.function else info
         found = self.candidates.factories(owner, one.name)
-        if found and (_is_called_twice(info, one.name) or self._only_classes(found)):
+        if found and (is_called_twice(info, one.name) or self._only_classes(found)):
             factories = Factories(tuple(map(self._option, found)), f"self.{one.name}")
             is_optional = self.candidates.is_optional(owner, one.name)
             return join(is_given(own.expr), factories, NONE) if is_optional else factories
         is_module = annotated_symbol(self.project, one) in (*self.project.linen, _MODULE)
-        if not (found or is_module) and _builds_from(info, one.name):
+        if not (found or is_module) and builds_from(self.project, info, one.name):
             return Factories((), f"self.{one.name}")
         return self._given_module(one, own, _HELD)
 
@@ -201,32 +202,6 @@ def _layer_field(symbol: str, own: Static) -> Submodule:
         name: Static(Expr(ast.Attribute(own.expr.node, name, ast.Load()))) for name in names
     }
     return Submodule(symbol, sizes, ast.Call(own.expr.node, [], []), None)
-
-
-def _is_called_twice(info: ClassInfo, name: str) -> bool:
-    """Whether ``self.name(...)(...)`` occurs: the field is a factory of modules."""
-    return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Call)
-        and dotted(node.func.func) == ("self", name)
-        for cls in info.mro
-        for node in walk(cls.node)
-    )
-
-
-def _builds_from(info: ClassInfo, name: str) -> bool:
-    """Whether a class calls what calls of a field give: ``self.block(8)(x)``, ``self.body = self.block(8)``."""
-    if _is_called_twice(info, name):
-        return True
-    nodes = [node for cls in info.mro for node in walk(cls.node)]
-    called = {dotted(node.func) for node in nodes if isinstance(node, ast.Call)}
-    return any(
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and dotted(node.value.func) == ("self", name)
-        and any(dotted(one) in called for one in node.targets)
-        for node in nodes
-    )
 
 
 def _run_methods(

@@ -91,6 +91,20 @@ LAZY = {
 }
 
 
+FROZEN = "\nFROZEN = partial(nn.BatchNorm, use_running_average=True)\n"
+MIXED = {
+    "a flag by its place": ("partial(nn.BatchNorm, True)", ""),
+    "a partial of the file": ("FROZEN", FROZEN),
+    "a function": ("frozen()", f"{FROZEN}\n\ndef frozen():\n    return FROZEN\n"),
+    "a layer without the flag that it has": ("nn.BatchNorm", ""),
+}
+BESIDE = {
+    "a partial": "norm, partial(nn.BatchNorm, use_running_average=True)",
+    "a partial of the file": "norm, FROZEN",
+    "a partial of the method": "norm, last",
+}
+
+
 def program(choice: str, around: str = "", given: str = "norm") -> str:
     return PROGRAM.format(choice=choice, around=around, given=given)
 
@@ -103,6 +117,35 @@ def test_a_flag_of_the_call_is_set_where_the_chosen_layer_has_it(choice: str) ->
 @pytest.mark.parametrize("choice", LAZY.values(), ids=LAZY)
 def test_a_flag_that_is_not_the_same_at_the_call_keeps_the_class_lazy(choice: str) -> None:
     assert printed_alike(program(choice))["m.Net"] == "lazy"
+
+
+@pytest.mark.parametrize(("other", "around"), MIXED.values(), ids=MIXED)
+def test_no_flag_is_set_of_a_layer_that_has_it_from_elsewhere(other: str, around: str) -> None:
+    choice = f"norm = {BATCH}\n        if self.kind == 'layer':\n            norm = {other}"
+    source = program(choice, around).replace('"layer", "group"', '"group"')
+    assert printed_alike(source)["m.Net"] == "lazy"
+
+
+def test_no_flag_is_set_whose_names_are_bound_again() -> None:
+    choice = f"norm = nn.LayerNorm\n        if self.kind == 'batch':\n            norm = {BATCH}\n        train = False"
+    assert printed_alike(program(choice))["m.Net"] == "lazy"
+
+
+@pytest.mark.parametrize("given", BESIDE.values(), ids=BESIDE)
+def test_no_flag_is_set_of_a_block_that_is_given_another_partial(given: str) -> None:
+    choice = f"norm = {BATCH}\n        last = FROZEN"
+    source = program(choice, FROZEN, given).replace(
+        "    norm: Any\n", "    norm: Any\n    last: Any\n"
+    )
+    source = source.replace('self.norm(name="last")', "self.last()")
+    assert printed_alike(source)["m.Net"] == "lazy"
+
+
+def test_no_flag_is_set_of_a_block_whose_default_gives_it() -> None:
+    source = program(f"norm = {BATCH}", FROZEN)
+    source = source.replace("    norm: Any\n", "    norm: Any\n    last: Any = FROZEN\n")
+    source = source.replace('self.norm(name="last")', "self.last()")
+    assert printed_alike(source)["m.Net"] == "lazy"
 
 
 def test_a_function_returns_one_of_several() -> None:

@@ -40,6 +40,14 @@ class Wide(nn.Module):
         return self.layers[0](x)
 
 
+class Taking(nn.Module):
+    inner: nn.Module
+
+    @nn.compact
+    def __call__(self, x, train):
+        return nn.Dense(2)(self.inner(x, train))
+
+
 class Net(nn.Module):
     {field}
     width: int = 3
@@ -123,6 +131,30 @@ def setup(self):
     def __call__(self, x, train=False):
         return self.first.features(x)
 """,
+    "a comparison": """\
+@nn.compact
+    def __call__(self, x, train=False):
+        x = self.block(3)(x, train)
+        return nn.Dense(2)(x) if self.block is Wide else x
+""",
+    "a table": """\
+@nn.compact
+    def __call__(self, x, train=False):
+        return self.block({Wide: 3}.get(self.block, 2))(x, train)
+""",
+    "its variables": """\
+def setup(self):
+        self.first = self.block(self.width)
+
+    def __call__(self, x, train=False):
+        return self.first(x, train) * len(self.first.variables["params"])
+""",
+    "another module gets it": """\
+@nn.compact
+    def __call__(self, x, train=False):
+        first = self.block(self.width)
+        return Taking(first)(x, train)
+""",
     "a lift": """\
 @nn.compact
     def __call__(self, x, train=False):
@@ -149,12 +181,12 @@ def forms(field: str, body: str, kinds: str = KINDS) -> dict[str, str]:
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_what_the_field_builds_is_held_lazily(body: str) -> None:
-    assert {*forms("block: Any", body).values()} == {"explicit"}
+    assert forms("block: Any", body)["m.Net"] == "explicit"
 
 
 @pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS)
 def test_the_field_says_no_more_than_that_it_builds(field: str) -> None:
-    assert {*forms(field, TWICE).values()} == {"explicit"}
+    assert forms(field, TWICE)["m.Net"] == "explicit"
 
 
 @pytest.mark.parametrize("body", LAZY.values(), ids=LAZY)
@@ -166,7 +198,7 @@ def test_a_partial_has_a_module_of_its_own() -> None:
     source = PROGRAM.format(
         field="block: Any", body=TWICE, kinds="[partial(Held, inner=nn.Dense(3))]"
     )
-    assert {*printed_alike(source.replace("def some", f"{HELD}def some")).values()} == {"explicit"}
+    assert printed_alike(source.replace("def some", f"{HELD}def some"))["m.Net"] == "explicit"
 
 
 def test_a_field_that_gives_functions_is_called_as_in_linen() -> None:

@@ -61,16 +61,31 @@ def test_a_name_that_stands_for_something_else_keeps_the_class_lazy(models: str,
     assert form(models, main) == "lazy"
 
 
-def test_a_name_that_nothing_reads_may_be_another() -> None:
-    main = f"{IMPORTS}from common import nnx as count\nfrom models import Net\n"
-    main += MAIN.format(stars="", read="count").replace("lazy(lambda:", "(lambda:")
-    assert form("from common import *\n" + MODELS.format(2), main) == "explicit"
+@pytest.mark.parametrize(
+    ("stars", "read"),
+    [
+        ("from models import Net, nnx", "nnx"),
+        ("import models\nfrom models import Net", "models.nnx"),
+    ],
+    ids=["imported", "an attribute"],
+)
+def test_a_name_that_others_take_from_the_file_keeps_its_meaning(stars: str, read: str) -> None:
+    main = MAIN.format(stars=IMPORTS + stars, read=read).replace("lazy(lambda:", "(lambda:")
+    assert form("from common import *\n" + MODELS.format(2), main) == "lazy"
 
 
 def test_a_name_that_a_star_gives_the_same_meaning_is_no_other() -> None:
-    main = MAIN.format(stars="from common import *\nfrom models import Net", read="nnx")
-    main = main.replace("lazy(lambda:", "(lambda:")
-    assert form(MODELS.format(2), main) == "explicit"
+    common = IMPORTS + "from flax import nnx\n"
+    main = (
+        "from common import *\nfrom models import Net\n\n\ndef main():\n    x = jnp.ones((1, 3))\n"
+    )
+    main += "    print(nnx.relu(x), Net().init(jax.random.key(0), x))\n"
+    files = {
+        "common.py": common,
+        "models.py": f"from common import *\n{MODELS.format(2)}",
+        "m.py": main,
+    }
+    assert files_printed_alike(files)["models.Net"] == "explicit"
 
 
 def test_a_class_statement_may_be_given_a_class_by_keyword() -> None:

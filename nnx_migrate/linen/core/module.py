@@ -9,7 +9,9 @@ from __future__ import annotations
 import abc
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flax import errors, nnx
@@ -94,6 +96,10 @@ class Module(  # type: ignore[misc, override]
         cls.__no_type_check__ = True
         super().__init_subclass__(pytree=False, **kwargs)
         del cls.__no_type_check__
+        if (
+            cls.__module__ == abc.ABCMeta.__module__
+        ):  # made by a call: ``type("Wide", (Base,), {})``
+            cls.__module__ = _module_of_code()
         _make_dataclass(cls, kw_only)
         _wrap_attributes(cls)
         cls._state = UNINITIALIZED
@@ -113,6 +119,17 @@ class Module(  # type: ignore[misc, override]
                 name: made(getattr(type(self), name).inner_fun, lambda: self, name=name)
                 for name in self._compact_name_scope_methods
             }
+
+
+def _module_of_code() -> str:
+    """The module whose code is running, of those that are not ours, NNX's or `abc`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        home = str(frame.f_globals.get("__name__", ""))
+        if home.partition(".")[0] not in ("abc", "flax", "nnx_migrate"):
+            return home
+        frame = frame.f_back
+    return abc.ABCMeta.__module__
 
 
 for _base in Module.__mro__:

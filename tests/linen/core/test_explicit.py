@@ -145,7 +145,7 @@ def test_a_class_that_code_makes_of_a_lazy_one_has_fields_of_its_own() -> None:
     named = type("Named", (nn.lazy(Mlp),), {"__annotations__": {"tag": str}, "tag": "a"})
     model = named(3, tag="b")
     variables = model.init(RNGS, X4)
-    assert (model.tag, named(3).tag) == ("b", "a")
+    assert (model.tag, named(3).tag, named.__module__) == ("b", "a", __name__)
     assert variables["params"]["Dense_0"]["kernel"].shape == (4, 3)
 
 

@@ -97,7 +97,11 @@ def check_lazy_submodules(
     names = {name for owner in cls.mro for name in builds.get(owner.name, ())}
     built = [project.linen[one] for one in sorted(names)]
 
+    opened = Holders(cls, frozenset(key for key in inside if sizes.sites[key].is_open))
+
     def may_read(node: ast.AST, method: ast.FunctionDef, steps: tuple[str, ...]) -> bool:
+        if opened.has(node, method):
+            return False  # what it has is that of the one form or the other
         is_lazy_itself = not holding.has(node, method)
         return is_lazy_itself or leads_past_lazy(project, cls, sizes, context, steps)
 

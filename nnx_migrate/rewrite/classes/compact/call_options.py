@@ -12,7 +12,7 @@ from nnx_migrate.edit.calls import with_arguments
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.compact.late import bound_again
-from nnx_migrate.rewrite.classes.compact.views import may_set
+from nnx_migrate.rewrite.classes.compact.views import are_layers, are_set_by, may_set
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.late import call_fields, late_arguments
 from nnx_migrate.rewrite.classes.items import Item
@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.reading.questions import ANSWER
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.bindings import bindings_below, changed_names
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.modules import Parents
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
@@ -74,6 +75,7 @@ def moves_of(
     taint: Taint,
     replaced: Replaced,
     context: ConversionContext,
+    cls: ClassInfo,
 ) -> Moves:
     """Find the keywords that move, and the calls that take them."""
     moves = Moves()
@@ -99,7 +101,9 @@ def moves_of(
             moving = _moving(node.keywords, movable, everything, replaced)
             if moving:
                 is_layer = layer_of(symbol) is not None
-                _move_partial(project, node, moving, uses, items, moves, is_layer=is_layer)
+                _move_partial(
+                    project, scope, cls, node, moving, uses, items, moves, is_layer=is_layer
+                )
     _check_copies(items, moves, context)
     return moves
 
@@ -178,6 +182,8 @@ def _is_partial(project: Project, scope: Scope, node: ast.Call) -> bool:
 
 def _move_partial(
     project: Project,
+    scope: Scope,
+    cls: ClassInfo,
     node: ast.Call,
     moving: list[ast.keyword],
     uses: _Uses,
@@ -194,7 +200,12 @@ def _move_partial(
     name = uses.bound_to(node)
     is_one_of_several = name is None
     if name is None and is_layer:
-        name = uses.bound_among(node, moving)
+        name = uses.bound_among(node)
+        flags = {str(one.arg): ast.unparse(one.value) for one in moving}
+        if name is None or not are_layers(project, scope, uses.values_of(name), flags):
+            return
+        if not uses.are_parameters(moving):
+            return  # a local may be bound in the partial's own branch alone
     if name is None:
         return
     built, handed, seen = [], [], set()
@@ -221,12 +232,17 @@ def _move_partial(
         return  # a view sets flags of layers alone
     for one in handed:
         symbol = one.site.symbol if one.site is not None else None
-        if may_set(project, symbol, one.call, frozenset(str(flag.arg) for flag in moving)):
+        words = frozenset(str(flag.arg) for flag in moving)
+        beside = [part for part in _arguments(one.call) if not _names(part, name)]
+        given = [*beside, *uses.values_read(beside, name)]
+        if may_set(project, symbol, one.call, words) or are_set_by(
+            project, scope, cls, given, words
+        ):
             raise _refusal(
                 one.call, "what it is handed sets a flag that other layers in it may set, too"
             )
         moves.view(one.call, moving)
-    if handed and (reason := uses.rebound(moving, node)):
+    if (handed or is_one_of_several) and (reason := uses.rebound(moving, node)):
         raise _refusal(node, reason)
     moves.partials[id(node)] = node
     moves.values |= {id(keyword.value) for keyword in moving}
@@ -237,6 +253,8 @@ def _move_partial(
                 one.call, "the arguments that are unpacked here may give what a partial does"
             )
         left = [keyword for keyword in moving if keyword.arg not in own]
+        if is_one_of_several and len(left) < len(moving):
+            raise _refusal(one.call, "the call gives what a partial of one of several does")
         if is_one_of_several:
             moves.view(one.call, left)
         else:
@@ -277,27 +295,34 @@ class _Uses:
             case _:
                 return None
 
-    def bound_among(self, partial: ast.Call, moving: Iterable[ast.keyword]) -> str | None:
-        """The local name that holds a partial or another value, none of which gives keywords otherwise.
-
-        What the keywords read are parameters: a local may be bound in the partial's own branch alone.
-        """
+    def bound_among(self, partial: ast.Call) -> str | None:
+        """The local name that assignments bind to a partial and to other values."""
         match self._around_choices(partial):
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                pass
-            case _:
-                return None
-        found = [self.parents.of(one) for one in self.bindings[name]]
-        values = [one.value for one in found if isinstance(one, ast.Assign)]
-        texts = {one.arg: ast.unparse(one.value) for one in moving}
-        named = [one for value in values for one in each(value, ast.keyword)]
-        is_same = all(
-            one.arg is not None and texts.get(one.arg, text) == text
-            for one in named
-            for text in [ast.unparse(one.value)]
-        )
-        read = {word for one in moving for word in free_names(one.value)}
-        return name if len(values) == len(found) and is_same and read <= self.parameters else None
+            case ast.Assign(targets=[ast.Name(id=name)]) if len(self.values_of(name)) == len(
+                self.bindings[name]
+            ):
+                return name
+        return None
+
+    def values_of(self, name: str) -> list[ast.expr]:
+        """What assignments bind a name to."""
+        found = [self.parents.of(one) for one in self.bindings.get(name, ())]
+        return [one.value for one in found if isinstance(one, ast.Assign)]
+
+    def values_read(self, nodes: Iterable[ast.AST], known: str) -> list[ast.expr]:
+        """What the local names that are read in nodes, or in such values, are bound to, but for a known one."""
+        found: dict[str, list[ast.expr]] = {known: []}
+        todo = list(nodes)
+        while todo:
+            for one in each(todo.pop(), ast.Name):
+                if one.id not in found:
+                    found[one.id] = self.values_of(one.id)
+                    todo += found[one.id]
+        return [value for values in found.values() for value in values]
+
+    def are_parameters(self, keywords: Iterable[ast.keyword]) -> bool:
+        """Whether keywords read parameters of the method alone."""
+        return {name for one in keywords for name in free_names(one.value)} <= self.parameters
 
     def _around_choices(self, value: ast.AST) -> ast.AST | None:
         """The statement that binds a value, also where it is one of two."""

@@ -155,6 +155,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
         taint_of(steps, unknown, asked),
         asked,
         method.context,
+        method.cls,
     )
     moved = {key: frozenset[str]() for key in moves.values}
     replaced |= moved

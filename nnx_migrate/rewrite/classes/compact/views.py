@@ -8,10 +8,11 @@ that have this flag from their constructor have it from the partial.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.constructs import layer_of
+from nnx_migrate.sizes.candidates import candidates_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
@@ -32,6 +33,60 @@ def may_set(project: Project, symbol: str | None, call: ast.Call, flags: frozens
     return any(True for one in classes for _ in search.in_class(one))
 
 
+def are_set_by(
+    project: Project,
+    scope: Scope,
+    cls: ClassInfo,
+    given: Iterable[ast.AST],
+    flags: frozenset[str],
+) -> bool:
+    """Whether what a block is given beside may give a flag to a layer: another partial, a field of classes.
+
+    Args:
+      cls: the class around, whose fields ``self.norm`` means.
+    """
+    search = _Search(project, flags)
+    makers = {one.name for one in cls.fields if candidates_of(project).factories(cls, one.name)}
+    return any(
+        any(True for _ in search.in_expression(one, scope))
+        or any(is_self(part.value) and part.attr in makers for part in each(one, ast.Attribute))
+        for one in given
+    )
+
+
+def are_layers(
+    project: Project, scope: Scope, values: Iterable[ast.expr], flags: Mapping[str, str]
+) -> bool:
+    """Whether values are layers of Linen's, or partials of them, that have no flag or are given it alike.
+
+    Args:
+      flags: the text of each flag's value.
+    """
+    return all(_is_layer(project, scope, arm, flags) for one in values for arm in _arms(one))
+
+
+def _arms(value: ast.expr) -> list[ast.expr]:
+    if isinstance(value, ast.IfExp):
+        return [*_arms(value.body), *_arms(value.orelse)]
+    return [value]
+
+
+def _is_layer(project: Project, scope: Scope, value: ast.expr, flags: Mapping[str, str]) -> bool:
+    given: Mapping[str | None, str] = {}
+    match value:
+        case ast.Call(func=function, args=[target], keywords=keywords):
+            if project.resolve(function, scope) != "functools.partial":
+                return False
+            given = {one.arg: ast.unparse(one.value) for one in keywords}
+            value = target
+    layer = layer_of(project.resolve(value, scope))
+    if layer is None or None in given:
+        return False
+    return all(
+        given.get(name) == (flags[name] if name in layer.at_call else None) for name in flags
+    )
+
+
 @dataclass
 class _Search:
     """Follows the names in a class to whatever it may build; each class and function is read once."""
@@ -42,6 +97,9 @@ class _Search:
 
     def in_class(self, cls: ClassInfo) -> Iterator[ast.Call]:
         """The constructor calls with a flag in a class and in what it builds."""
+        for one in cls.fields:
+            if one.default is not None:
+                yield from self.in_expression(one.default, one.owner.scope)
         for owner in cls.mro:
             for method in owner.methods.values():
                 yield from self._in_function(method, owner.scope, {one.name for one in cls.fields})
@@ -52,7 +110,15 @@ class _Search:
         if id(node) in self.seen:
             return
         self.seen.add(id(node))
-        scope = around.enter(node)
+        yield from self._in(node, around.enter(node), fields)
+
+    def in_expression(self, node: ast.AST, scope: Scope) -> Iterator[ast.Call]:
+        """The constructor calls with a flag in an expression and in what it names."""
+        if id(node) not in self.seen:
+            self.seen.add(id(node))
+            yield from self._in(node, scope, set())
+
+    def _in(self, node: ast.AST, scope: Scope, fields: set[str]) -> Iterator[ast.Call]:
         yield from (one for one in each(node, ast.Call) if self._sets(one, scope, fields))
         for one in walk(node):
             if not isinstance(one, ast.Name | ast.Attribute):
@@ -63,6 +129,8 @@ class _Search:
                 yield from self.in_class(self.project.linen[symbol])
             elif found is not None and isinstance(found[1], ast.FunctionDef):
                 yield from self._in_function(found[1], Scope(found[0]), set())
+            elif found is not None and isinstance(found[1], ast.expr):
+                yield from self.in_expression(found[1], Scope(found[0]))
 
     def _sets(self, call: ast.Call, scope: Scope, fields: set[str]) -> bool:
         """Whether a call gives a flag, and may be a constructor: of a layer, a partial, a field, a local."""

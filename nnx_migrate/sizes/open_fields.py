@@ -1,0 +1,85 @@
+"""Fields that build modules of classes which nobody knows: ``block: Any``, ``self.block(8)(x)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import dotted
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import each, is_none_literal, walk
+
+
+def is_called_twice(info: ClassInfo, name: str) -> bool:
+    """Whether ``self.name(...)(...)`` occurs: the field is a factory of modules."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Call)
+        and dotted(node.func.func) == ("self", name)
+        for cls in info.mro
+        for node in walk(cls.node)
+    )
+
+
+def builds_from(project: Project, info: ClassInfo, name: str) -> bool:
+    """Whether a class calls what calls of a field give, or hands it to a module, and does no more with the field.
+
+    ``self.block(8)(x)``, ``self.body = self.block(8)``. Of ``self.block is Wide`` the answer would be another
+    one where the field holds the other form of a class.
+    """
+    is_used = is_called_twice(info, name) or any(
+        _is_module(project, info, made) for made in _made_from(info, name)
+    )
+    return is_used and all(_is_plain(project, *read) for read in _reads(info, name))
+
+
+def _made_from(info: ClassInfo, name: str) -> Iterator[ast.expr]:
+    """The calls of a field, and the names that are bound to them."""
+    for cls in info.mro:
+        for node in each(cls.node, ast.Call):
+            if dotted(node.func) == ("self", name):
+                yield node
+                above = cls.module.parents.of(node)
+                yield from above.targets if isinstance(above, ast.Assign) else ()
+
+
+def _is_module(project: Project, info: ClassInfo, made: ast.expr) -> bool:
+    """Whether something that is read of a name is called, or given to a class of modules."""
+    words = dotted(made)
+    for cls in info.mro:
+        for call in each(cls.node, ast.Call):
+            if words is not None and dotted(call.func) == words:
+                return True
+            values = (*call.args, *(one.value for one in call.keywords))
+            is_given = any(one is made or (words and dotted(one) == words) for one in values)
+            if is_given and project.resolve(call.func, cls.scope) in project.linen:
+                return True
+    return False
+
+
+def _reads(info: ClassInfo, name: str) -> Iterator[tuple[ClassInfo, ast.Attribute]]:
+    for cls in info.mro:
+        for node in each(cls.node, ast.Attribute):
+            if dotted(node) == ("self", name) and isinstance(node.ctx, ast.Load):
+                yield cls, node
+
+
+def _is_plain(project: Project, cls: ClassInfo, node: ast.Attribute) -> bool:
+    """Whether a field is called, handed on as it is, or asked whether it is None."""
+    match cls.module.parents.of(node):
+        case ast.Call(func=function) as call:
+            return function is node or _takes_classes(project, cls, call)
+        case ast.keyword() as keyword:
+            taker = cls.module.parents.of(keyword)
+            return isinstance(taker, ast.Call) and _takes_classes(project, cls, taker)
+        case ast.Compare(comparators=others):
+            return all(map(is_none_literal, others))
+        case ast.If() | ast.IfExp() | ast.BoolOp() | ast.UnaryOp():
+            return True
+    return False
+
+
+def _takes_classes(project: Project, cls: ClassInfo, call: ast.Call) -> bool:
+    symbol = project.resolve(call.func, cls.scope)
+    return symbol == "functools.partial" or symbol in project.linen
