@@ -15,12 +15,13 @@ from nnx_migrate.rewrite.classes.compact.call_conditions import (
     call_tests,
     tested_parameters,
 )
-from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
+from nnx_migrate.rewrite.classes.compact.call_options import moves_of
 from nnx_migrate.rewrite.classes.compact.conditional_calls import check_calls
 from nnx_migrate.rewrite.classes.compact.guards import guards_of
 from nnx_migrate.rewrite.classes.compact.last_rounds import refuse_last_rounds
 from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
+from nnx_migrate.rewrite.classes.compact.moves import Moves
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused

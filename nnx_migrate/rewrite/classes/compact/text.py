@@ -10,9 +10,10 @@ from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import Expression, contents, dotted
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import Statement, assign
-from nnx_migrate.rewrite.classes.compact.call_options import Moves, with_keywords, without_keywords
+from nnx_migrate.rewrite.classes.compact.call_options import with_keywords, without_keywords
 from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
+from nnx_migrate.rewrite.classes.compact.moves import Moves
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.survey import Survey
 from nnx_migrate.rewrite.classes.data import Refused
