@@ -143,7 +143,7 @@ BIDIRECTIONAL = _wrapper(
     *("forward_rnn", "backward_rnn", "merge_fn", "time_major", "return_carry"),
     required=2,
 )
-SEQUENTIAL = _wrapper("Sequential", "[f, g]", sequential, "layers")
+SEQUENTIAL = replace(_wrapper("Sequential", "[f, g]", sequential, "layers"), only_calls=True)
 BATCH_APPLY = _wrapper("BatchApply", "f, num_dims=3", opaque, "f", "num_dims")
 
 CONSTRUCT = Construct(

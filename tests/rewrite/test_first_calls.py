@@ -332,7 +332,7 @@ REFUSED = {
         "a lazy submodule is more than called here",
     ),
     "another submodule gets it": (
-        "for i in range(2):\n    x = nn.Sequential([nn.Dense(3), nn.relu])(widen(x, i + 1))\nreturn x",
+        "for i in range(2):\n    x = nn.BatchApply(nn.Dense(3))(widen(x, i + 1))\nreturn x",
         "a lazy submodule",
     ),
     "a checkpoint runs it": (

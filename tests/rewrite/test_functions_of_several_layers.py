@@ -83,12 +83,12 @@ EXPLICIT = {
     "a layer in a field": "residual(3)",
     "modules of the project": "blocks(2, self.width)",
     "one of several": "either('deep', self.width)",
+    "a sequence holds it": "nn.Sequential([residual(3), nn.relu])",
 }
 LAZY = {
     "named": "own(self.width)",
     "several": "several(self.width)[0]",
     "handed on": "Residual(mlp(3))",
-    "a layer holds it": "nn.Sequential([residual(3), nn.relu])",
 }
 COMPACT = """\
 @nn.compact

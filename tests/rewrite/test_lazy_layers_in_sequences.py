@@ -74,6 +74,13 @@ def setup(self):
     def __call__(self, x):
         return self.net(x)
 """,
+    "each round another width": """\
+@nn.compact
+    def __call__(self, x):
+        for i in range(self.count):
+            x = nn.Sequential([nn.Dense(3), nn.relu])(jnp.concatenate([x] * (i + 1), -1))
+        return x
+""",
     "a parameter among the arguments": """\
 @nn.compact
     def __call__(self, x):

@@ -55,6 +55,7 @@ class Layer:
       has_statistics: whether it has running statistics beside its parameters.
       is_one_class: whether every call of it builds ``target`` itself, for ``isinstance``.
       holds_modules: whether it has no variables of its own and runs the modules it is given.
+      only_calls: whether it does no more with these than to call them, outside of transformations.
       at_call: fields that a call takes too, with the same meaning.
       is_late: whether its factory makes the variables in the first call where no size is given.
       measured: inputs by the sizes that they show, where that is not the first input.
@@ -83,6 +84,7 @@ class Layer:
     has_statistics: bool = False
     is_one_class: bool = False
     holds_modules: bool = False
+    only_calls: bool = False
     at_call: tuple[str, ...] = ()
     is_late: bool = False
     measured: Mapping[str, str] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.class_values import class_values
 from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
 from nnx_migrate.rewrite.classes.checks.lazy_uses import (
@@ -33,8 +34,6 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
-
-_SEQUENTIAL = "flax.linen.Sequential"
 
 
 def check_lazy_submodules(
@@ -107,7 +106,8 @@ def check_lazy_submodules(
 
     def takes(call: ast.Call, _: ast.AST) -> bool:
         site = sizes.sites.get(id(call))
-        return site is not None and site.kind is SiteKind.LAYER and site.symbol == _SEQUENTIAL
+        layer = layer_of(site.symbol) if site is not None else None
+        return layer is not None and layer.only_calls
 
     for method in methods_of(cls):
         LazyUses(project, cls, method, every, modules, built, may_read, takes).check()
