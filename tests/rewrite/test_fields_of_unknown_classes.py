@@ -194,6 +194,27 @@ def test_what_is_more_than_called_keeps_the_class_lazy(body: str) -> None:
     assert forms("block: Any", body, "[Wide, partial(Wide)]")["m.Net"] == "lazy"
 
 
+ONCE = """\
+@nn.compact
+    def __call__(self, x, train=False):
+        x = nn.Dense(3)(self.block(3)(x, train))
+        return Wide(2)(x)
+"""
+ONCE_IN_SETUP = """\
+def setup(self):
+        self.body = self.block(self.width)
+
+    def __call__(self, x, train=False):
+        return self.body(x, train)
+"""
+
+
+@pytest.mark.parametrize("body", [ONCE, ONCE_IN_SETUP], ids=["compact", "setup"])
+def test_what_a_partial_names_keeps_that_name(body: str) -> None:
+    kinds = '[partial(Wide, name="own"), Wide]'
+    assert forms("block: Any", body, kinds)["m.Net"] == "explicit"
+
+
 def test_a_partial_has_a_module_of_its_own() -> None:
     source = PROGRAM.format(
         field="block: Any", body=TWICE, kinds="[partial(Held, inner=nn.Dense(3))]"

@@ -18,6 +18,7 @@ from nnx_migrate.linen.core import inside
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.lazy_submodules import LazySubmodules, on_trial
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
+from nnx_migrate.linen.core.sizes.guards import refusal
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.core.sizes.trials import class_of
 from nnx_migrate.linen.spmd import LogicallyPartitioned
@@ -45,7 +46,14 @@ class ExplicitCalls:
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method; one that may makes the variables that are not held."""
         with on_trial(self.scope, self.held(), self.sizing.fields) as lazy:
-            model, held, made, lacking = self._prepared(method, args, kwargs, lazy)
+            try:
+                model, held, made, lacking = self._prepared(method, args, kwargs, lazy)
+            except Exception:
+                sizing = self.sizing
+                own = refusal(sizing.make, sizing.sizes, method, args, kwargs)
+                if own is None:
+                    raise
+                raise own from None
         run = method if method == "__call__" else functools.partial(self._handing, method)
         is_again = made is None and not lacking
         return self._applied(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from flax import nnx
 
 from nnx_migrate.nn.building.naming import linen_name
-from nnx_migrate.nn.variables.sharing import NAMES
+from nnx_migrate.nn.variables.sharing import NAMES, given_name
 
 C = TypeVar("C", bound=type[nnx.Module])
 _KINDS, _ORDER, _WHOLE = "_kinds_in_linen", "_order_in_linen", "_whole_names_in_linen"
@@ -98,6 +98,9 @@ def _named(module: nnx.Module) -> Iterator[tuple[str, str]]:
         name = kinds[kind]
         if name is not None:
             yield attribute, name + attribute.removeprefix(kind)
+            continue
+        if (own := given_name(value)) is not None:
+            yield attribute, own  # by who made it: ``partial(Block, name="block")``
             continue
         name = linen_name(value)
         yield attribute, f"{name}_{used[name]}"

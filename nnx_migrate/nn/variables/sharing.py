@@ -8,7 +8,7 @@ shortest; that one is taken as Linen's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flax import nnx
@@ -31,7 +31,7 @@ def shared_paths(module: nnx.Module) -> Mapping[str, str]:
 def renamed_paths(module: nnx.Module) -> Mapping[str, str]:
     """Return Linen's path of every submodule -> nnx.state's, where attributes have other names."""
     place = linen_place(module)
-    steps = _steps(_listed(module))
+    steps = _steps([*_listed(module)])
     return {"/".join(place(path)): "/".join(path) for path in steps}
 
 
@@ -72,19 +72,28 @@ def is_lazy(module: Any) -> bool:
     return hasattr(type(module), "_nnm_is_built")
 
 
+def given_name(module: Any) -> str | None:
+    """The name that a lazy module was given where it was made: Linen keeps it whatever holds the module."""
+    name = getattr(module, "name", None) if is_lazy(module) else None
+    return name if isinstance(name, str) else None
+
+
 def _places_in(module: nnx.Module) -> Iterator[tuple[Path, Any]]:
     place = linen_place(module)
     for path, one in nnx.iter_modules(module):
         yield tuple(map(str, place(path))), one
 
 
-def _steps(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, str]:
+def _steps(nodes: Sequence[tuple[Path, Any]]) -> dict[Path, str]:
     """Path of a submodule -> Linen's name for its last step, where that is another."""
-    return {
+    found = {
         (*path, attribute): name
         for path, node in nodes
         for attribute, name in getattr(node, "__dict__", {}).get(NAMES, ())
     }
+    lazy = {path for path, node in nodes if is_lazy(node)}
+    own = {path: given_name(node) for path, node in nodes if path and path[:-1] not in lazy}
+    return found | {path: name for path, name in own.items() if name is not None}
 
 
 def _moved(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, Path]:
