@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.sizes.annotations import annotated_symbol
+from nnx_migrate.source.classes import ClassInfo, Field, arguments_by_field
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, is_none_literal, walk
@@ -45,17 +46,29 @@ def _made_from(info: ClassInfo, name: str) -> Iterator[ast.expr]:
 
 
 def _is_module(project: Project, info: ClassInfo, made: ast.expr) -> bool:
-    """Whether something that is read of a name is called, or given to a class of modules."""
+    """Whether something that is read of a name is called, or given to a field that holds a module."""
     words = dotted(made)
     for cls in info.mro:
         for call in each(cls.node, ast.Call):
             if words is not None and dotted(call.func) == words:
                 return True
-            values = (*call.args, *(one.value for one in call.keywords))
-            is_given = any(one is made or (words and dotted(one) == words) for one in values)
-            if is_given and project.resolve(call.func, cls.scope) in project.linen:
-                return True
+            taker = project.linen.get(project.resolve(call.func, cls.scope) or "")
+            if taker is None:
+                continue
+            fields = {one.name: one for one in taker.fields}
+            for name, value in arguments_by_field(taker, call.args, call.keywords):
+                is_given = value is made or (words is not None and dotted(value) == words)
+                if is_given and name in fields and _holds_module(project, taker, fields[name]):
+                    return True
     return False
+
+
+def _holds_module(project: Project, cls: ClassInfo, one: Field) -> bool:
+    """Whether a field says that it holds a module, or is called."""
+    symbol = annotated_symbol(project, one)
+    calls = (call.func for owner in cls.mro for call in each(owner.node, ast.Call))
+    is_module = symbol == "flax.linen.Module" or symbol in project.linen
+    return is_module or any(dotted(called) == ("self", one.name) for called in calls)
 
 
 def _reads(info: ClassInfo, name: str) -> Iterator[tuple[ClassInfo, ast.Attribute]]:

@@ -46,11 +46,21 @@ def are_set_by(
       cls: the class around, whose fields ``self.norm`` means.
     """
     search = _Search(project, flags)
-    makers = {one.name for one in cls.fields if candidates_of(project).factories(cls, one.name)}
-    return any(
-        any(True for _ in search.in_expression(one, scope))
-        or any(is_self(part.value) and part.attr in makers for part in each(one, ast.Attribute))
+    fields = {
+        part.attr
         for one in given
+        for part in each(one, ast.Attribute)
+        if is_self(part.value) and part.attr in {field.name for field in cls.fields}
+    }
+    symbols = {one.symbol for name in fields for one in candidates_of(project).factories(cls, name)}
+    return (
+        any(True for one in given for _ in search.in_expression(one, scope))
+        or any(flags & {*layer.at_call} for layer in map(layer_of, symbols) if layer is not None)
+        or any(
+            True
+            for one in symbols & project.linen.keys()
+            for _ in search.in_class(project.linen[one])
+        )
     )
 
 
