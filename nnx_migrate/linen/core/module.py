@@ -40,6 +40,8 @@ from nnx_migrate.linen.core.wrapping import (
     wrap_method_once,
 )
 
+# What Python takes for the module of a class that a call makes: that of the metaclass whose code makes it.
+_OF_METACLASSES = frozenset({"abc", "typing"})
 _UNWRAPPED = ("__eq__", "__repr__", "__init__", "__hash__", "__post_init__")
 
 
@@ -96,9 +98,7 @@ class Module(  # type: ignore[misc, override]
         cls.__no_type_check__ = True
         super().__init_subclass__(pytree=False, **kwargs)
         del cls.__no_type_check__
-        if (
-            cls.__module__ == abc.ABCMeta.__module__
-        ):  # made by a call: ``type("Wide", (Base,), {})``
+        if cls.__module__ in _OF_METACLASSES:  # made by a call: ``type("Wide", (Base,), {})``
             cls.__module__ = _module_of_code()
         _make_dataclass(cls, kw_only)
         _wrap_attributes(cls)
@@ -122,14 +122,14 @@ class Module(  # type: ignore[misc, override]
 
 
 def _module_of_code() -> str:
-    """The module whose code is running, of those that are not ours, NNX's or `abc`."""
+    """The module whose code is running, of those that are not ours, NNX's or the metaclasses'."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         home = str(frame.f_globals.get("__name__", ""))
-        if home.partition(".")[0] not in ("abc", "flax", "nnx_migrate"):
+        if home.partition(".")[0] not in ("flax", "nnx_migrate", *_OF_METACLASSES):
             return home
         frame = frame.f_back
-    return abc.ABCMeta.__module__
+    return __name__
 
 
 for _base in Module.__mro__:
