@@ -107,7 +107,10 @@ def make_attempt(
     """
     memory = {} if memory is None else memory
     project, sizes = loaded.project, decisions.sizes
-    modules_in = fields_of_modules(project, sizes, decisions.converted)
+    opened = {
+        name: open_fields(project, project.linen[name], sizes[name]) for name in decisions.converted
+    }
+    modules_in = fields_of_modules(project, sizes, opened)
     passed = passed_sizes(project, sizes, decisions.converted)
     handed = HandedModules(project, {one: sizes[one] for one in decisions.converted}, passed)
     attempt = Attempt(decisions, modules_in=modules_in, handed=handed)
@@ -123,10 +126,7 @@ def make_attempt(
             [one.node for one in decisions.lazy_factories.values()],
         ),
         modules_in=modules_in,
-        open_in={
-            name: open_fields(project, project.linen[name], sizes[name]) - modules_in[name]
-            for name in decisions.converted
-        },
+        open_in={name: own - modules_in[name] for name, own in opened.items()},
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
         kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
     )

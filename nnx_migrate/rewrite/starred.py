@@ -40,10 +40,7 @@ def means_other(project: Project, module: Module, name: str, symbol: str) -> boo
     for one in _importers(project).get(module.name, ()):
         loads = (use for use in one.by_word.get(name, ()) if isinstance(use, ast.Name))
         if any(isinstance(use.ctx, ast.Load) for use in loads):
-            binding = one.table.get(name)
-            target = project.star_target(name, one)
-            if target is None and binding is not None:
-                target = binding.target if isinstance(binding, Import) else f"{one.name}.{name}"
+            target = project.star_target(name, one) or one.symbol(name)
             if target not in (None, symbol):
                 return True
     return False

@@ -9,6 +9,12 @@ from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project
 
 
+def says_module(project: Project, one: Field) -> bool:
+    """Whether a field's annotation says that it holds a module: ``body: nn.Module``, ``body: Block``."""
+    symbol = annotated_symbol(project, one)
+    return symbol == "flax.linen.Module" or symbol in project.linen
+
+
 def annotated_symbol(project: Project, one: Field) -> str:
     """What a field's annotation names, ``Optional`` or ``| None`` aside; "" when nothing plain."""
     node = one.annotation

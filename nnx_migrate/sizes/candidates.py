@@ -16,7 +16,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each, is_none_literal, walk
+from nnx_migrate.source.walking import is_none_literal, walk
 
 _SIZING = frozenset(
     {"axis", "features", "input_dilation", "kernel_dilation", "kernel_size", "out_features"}
@@ -224,9 +224,8 @@ class Candidates:
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             return ()
         home = Place(Scope(module).enter(function), function=function)
-        returns = (one for one in each(function, ast.Return))
-        own = [one.value for one in returns if module.parents.function(one) is function]
-        return self._any(home, own, depth, table)
+        values = [one.value for one in module.parents.returns(function)]
+        return self._any(home, values, depth, table)
 
     def _entries(
         self, place: Place, owner: ast.expr, depth: int, table: Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nnx_migrate.sizes.annotations import annotated_symbol
+from nnx_migrate.sizes.annotations import says_module
 from nnx_migrate.source.classes import ClassInfo, Field, arguments_by_field
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project
@@ -29,9 +29,10 @@ def builds_from(project: Project, info: ClassInfo, name: str) -> bool:
     ``self.block(8)(x)``, ``self.body = self.block(8)``. Of ``self.block is Wide`` the answer would be another
     one where the field holds the other form of a class.
     """
-    is_used = is_called_twice(info, name) or any(
-        _is_module(project, info, made) for made in _made_from(info, name)
-    )
+    made = [*_made_from(info, name)]
+    if not made:
+        return False
+    is_used = is_called_twice(info, name) or any(_is_module(project, info, one) for one in made)
     return is_used and all(_is_plain(project, *read) for read in _reads(info, name))
 
 
@@ -65,10 +66,10 @@ def _is_module(project: Project, info: ClassInfo, made: ast.expr) -> bool:
 
 def _holds_module(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether a field says that it holds a module, or is called."""
-    symbol = annotated_symbol(project, one)
     calls = (call.func for owner in cls.mro for call in each(owner.node, ast.Call))
-    is_module = symbol == "flax.linen.Module" or symbol in project.linen
-    return is_module or any(dotted(called) == ("self", one.name) for called in calls)
+    return says_module(project, one) or any(
+        dotted(called) == ("self", one.name) for called in calls
+    )
 
 
 def _reads(info: ClassInfo, name: str) -> Iterator[tuple[ClassInfo, ast.Attribute]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from typing import TypeVar
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.source.other_values import is_name
@@ -13,6 +14,7 @@ from nnx_migrate.source.walking import each, walk
 # What the function gains as keyword-only parameters.
 IN_FEATURES = "in_features"
 RNGS = "rngs"
+_Expression = TypeVar("_Expression", ast.expr, ast.expr | None)
 _NAME = "name"
 _PLACEMENT = frozenset({_NAME, "parent"})
 _ADDED = frozenset({IN_FEATURES, RNGS})
@@ -42,7 +44,7 @@ def returned_modules(
         return ()
     values = [one.value for one in nodes if isinstance(one, ast.Return)]
     values += [node.body] if isinstance(node, ast.Lambda) else []
-    returned = [arm for one in values for arm in _arms(one)]
+    returned = [arm for one in values for arm in arms(one)]
     calls: list[tuple[ast.Call, str]] = []
     for value in returned:
         if not isinstance(value, ast.Call):
@@ -79,15 +81,15 @@ def returned_holders(
     if len(built) < len(symbols) or called & own or keywords & {None, *_PLACEMENT}:
         return ()
     values = [one.value for one in nodes if isinstance(one, ast.Return)]
-    returned = {id(arm) for one in values for arm in _arms(one)}
+    returned = {id(arm) for one in values for arm in arms(one)}
     found = [(one, symbols[id(one.func)]) for one in built if id(one) in returned]
     return tuple(found) if len(found) == len(returned) else ()
 
 
-def _arms(value: ast.expr | None) -> list[ast.expr | None]:
-    """The values one of which is returned."""
+def arms(value: _Expression) -> list[_Expression]:
+    """The values one of which an expression gives: ``a`` and ``b`` of ``a if deep else b``."""
     if isinstance(value, ast.IfExp):
-        return [*_arms(value.body), *_arms(value.orelse)]
+        return [*arms(value.body), *arms(value.orelse)]
     return [value]
 
 

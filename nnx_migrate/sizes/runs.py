@@ -30,7 +30,7 @@ from nnx_migrate.abstract.values import (
     join,
 )
 from nnx_migrate.constructs import layer_of
-from nnx_migrate.sizes.annotations import annotated_symbol
+from nnx_migrate.sizes.annotations import annotated_symbol, says_module
 from nnx_migrate.sizes.candidates import Candidate, candidates_of
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import members_of, varying_in
@@ -51,7 +51,6 @@ from nnx_migrate.source.walking import walk
 
 _NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
 
-_MODULE = "flax.linen.Module"
 _HELD = 3  # how deep modules in fields hold others in theirs
 
 
@@ -157,7 +156,7 @@ class Runs:
             factories = Factories(tuple(map(self._option, found)), f"self.{one.name}")
             is_optional = self.candidates.is_optional(owner, one.name)
             return join(is_given(own.expr), factories, NONE) if is_optional else factories
-        is_module = annotated_symbol(self.project, one) in (*self.project.linen, _MODULE)
+        is_module = says_module(self.project, one)
         if not (found or is_module) and builds_from(self.project, info, one.name):
             return Factories((), f"self.{one.name}")
         return self._given_module(one, own, _HELD)

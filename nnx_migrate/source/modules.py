@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from nnx_migrate.source.names import (
     Binding,
     FunctionNode,
+    Import,
     Several,
     Table,
     function_table,
@@ -74,6 +75,13 @@ class Module:
             elif isinstance(node, ast.Attribute):
                 found.setdefault(node.attr, []).append(node)
         return {word: tuple(nodes) for word, nodes in found.items()}
+
+    def symbol(self, name: str) -> str | None:
+        """What a top-level name stands for, by an import or as the module's own; None of other names."""
+        binding = self.table.get(name)
+        if binding is None:
+            return None
+        return binding.target if isinstance(binding, Import) else f"{self.name}.{name}"
 
     @property
     def package(self) -> str:
@@ -214,6 +222,10 @@ class Parents:
         while around is not None:
             yield around
             around = self._functions.get(id(around))
+
+    def returns(self, function: ast.AST) -> Iterator[ast.Return]:
+        """The return statements of ``function``, not those of functions inside it."""
+        return (one for one in each(function, ast.Return) if self.function(one) is function)
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The innermost class around ``node``."""

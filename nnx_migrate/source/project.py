@@ -153,10 +153,7 @@ class Project:
     def star_target(self, name: str, module: Module) -> str | None:
         """The symbol of a name that a star of a module binds to what the project has; None of others."""
         home = self.modules.get(self.stars.homes(module)[0].get(name, ""))
-        if home is None:
-            return None
-        binding = home.table.get(name)
-        return binding.target if isinstance(binding, Import) else f"{home.name}.{name}"
+        return home.symbol(name) if home is not None else None
 
     def canonical(self, symbol: str, depth: int = _DEPTH) -> str:
         """Follow re-exports through the project's own modules to where a symbol is defined."""

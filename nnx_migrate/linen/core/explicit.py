@@ -104,9 +104,8 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     @nowrap
     def _nnm_given(self) -> dict[str, Any]:
         before: dict[str, Any] = vars(self).get("_nnm_before", {})
-        own = type(
-            self
-        )._nnm_taken  # code may make subclasses: ``type("Named", (lazy(Net),), {...})``
+        # Of its own class: code may make subclasses, ``type("Named", (lazy(Net),), {...})``.
+        own = type(self)._nnm_taken
         return {name: getattr(self, name) for name in self._nnm_fields if name in own} | before
 
     @nowrap

@@ -218,14 +218,12 @@ class Arguments:
         declared = (one.names for one in nodes if isinstance(one, ast.Global | ast.Nonlocal))
         if any(value.id in names for names in declared) or not all(map(self._is_held, loads)):
             return []
-        above = map(self.places.parent, bindings)
-        given = [
-            one.value
-            if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
-            else None
-            for one in above
-        ]
-        return [] if None in given else [one for one in given if one is not None]
+        found = []
+        for one in map(self.places.parent, bindings):
+            if not isinstance(one, ast.Assign) or not isinstance(one.targets[0], ast.Name):
+                return []
+            found.append(one.value)
+        return found
 
     def _is_held(self, node: ast.Name) -> bool:
         """Whether a name is given, as it is, to a field that builds submodules of such a class."""

@@ -13,6 +13,7 @@ from functools import lru_cache
 from nnx_migrate.constructs import is_layer, is_linen
 from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.sizes.static_parameters import bound_arguments, parameters_of
+from nnx_migrate.source.bindings import plain_bindings
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
@@ -36,9 +37,8 @@ class _Origins:
 
     project: Project
     every: frozenset[str]
-    functions: dict[str, frozenset[str]] = field(
-        default_factory=dict
-    )  # the parameters each returns
+    # The parameters that each function may return, or build its result from.
+    functions: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def names(
         self, nodes: list[ast.AST], scope: Scope, assigned: Mapping[str, list[ast.AST]]
@@ -136,24 +136,10 @@ def _assigned_in_class(cls: ClassInfo) -> Mapping[str, list[ast.AST]]:
 
 def _assigned(tree: ast.AST) -> Mapping[str, list[ast.AST]]:
     found: dict[str, list[ast.AST]] = {}
-    for targets, value in _assignments(tree):
-        for name in (node for one in targets for node in walk(one)):
+    for target, value in plain_bindings(tree):
+        for name in walk(target):
             if isinstance(name, ast.Name):
                 found.setdefault(name.id, []).append(value)
             elif isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name):
                 found.setdefault(f"self.{name.attr}", []).append(value)
     return found
-
-
-def _assignments(tree: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
-    for node in walk(tree):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                yield targets, value
-            case (
-                ast.AnnAssign(target=target, value=ast.expr() as value)
-                | ast.NamedExpr(target=target, value=value)
-                | ast.For(target=target, iter=value)
-                | ast.comprehension(target=target, iter=value)
-            ):
-                yield [target], value

@@ -7,7 +7,7 @@ explicit itself. All other fields are data and functions of arrays, the same in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.fields.types import items_are_called
@@ -21,13 +21,16 @@ _BUILT = (SiteKind.FACTORY, SiteKind.FUNCTION)
 
 
 def fields_of_modules(
-    project: Project, sizes: Mapping[str, ClassSizes], names: Iterable[str]
+    project: Project, sizes: Mapping[str, ClassSizes], opened: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """By class, the fields of it that may hold modules or what builds them."""
+    """By class, the fields of it that may hold modules or what builds them.
+
+    Args:
+      opened: of each class its `open_fields`, which are none of them unless others are given these.
+    """
     found = {
-        name: frozenset(_own(project, project.linen[name], sizes[name]))
-        - open_fields(project, project.linen[name], sizes[name])
-        for name in names
+        name: frozenset(_own(project, project.linen[name], sizes[name])) - own
+        for name, own in opened.items()
     }
     while True:
         wider = {
@@ -62,7 +65,7 @@ def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
             for keyword in site.call.keywords:
                 if keyword.arg is None or keyword.arg in called:
                     yield from read_fields(project, cls, keyword.value)
-        elif not site.is_open and (site.kind in _BUILT or site.symbol is None):
+        elif site.kind in _BUILT or site.symbol is None:
             yield from read_fields(project, cls, site.call.func)
 
 
@@ -103,14 +106,14 @@ def _handed_on(
         if site.kind is SiteKind.FACTORY and not site.is_open:
             yield from read_fields(project, cls, site.call.func, every)
         built = project.linen.get(site.symbol or "")
-        open_fields = found.get(built.name, frozenset()) if built is not None else every
-        if not open_fields or site.kind is SiteKind.LAYER:
+        holding = found.get(built.name, frozenset()) if built is not None else every
+        if not holding or site.kind is SiteKind.LAYER:
             continue
         names = [one.name for one in built.fields if not one.keyword_only] if built else [""]
         names += [""] * (len(site.call.args) - len(names))  # given to what takes no such fields
         for index, value in enumerate(site.call.args):
-            if names[index] in open_fields:
+            if names[index] in holding:
                 yield from read_fields(project, cls, value, every)
         for one in site.call.keywords:
-            if one.arg is None or one.arg in open_fields:
+            if one.arg is None or one.arg in holding:
                 yield from read_fields(project, cls, one.value, every)

@@ -308,6 +308,6 @@ class _Search:
         if found is None or not isinstance(found[1], ast.FunctionDef):
             return
         module: Module = found[0]
-        for one in each(found[1], ast.Return):
-            if one.value is not None and module.parents.function(one) is found[1]:
+        for one in module.parents.returns(found[1]):
+            if one.value is not None:
                 yield from self.values(one.value, Scope(module).around(one))

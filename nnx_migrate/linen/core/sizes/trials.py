@@ -150,10 +150,9 @@ class Trials:
             model = self.make(**self.known, **values, rngs=nnx.Rngs(key))
             # What the module itself is called with is known, where that is the call.
             _listen(model, self.sizes.values(), with_root=self.method != "__call__")
-            own = frozenset(one.method for one in self.sizes.values() if self._is_own(one))
-            if own:
+            for name in sorted({one.method for one in self.sizes.values() if self._is_own(one)}):
                 kind: Any = type(model)
-                model.__class__ = _listening_to_itself(kind, own)
+                model.__class__ = _listening(kind, name, _path_of(name))
             if not isinstance(self.method, str):
                 nnm.variables_with(model, self.method)
             elif self.method == "__call__":
@@ -187,41 +186,24 @@ def _path_of(method: str) -> Path:
     return (f"{method}()",)
 
 
-@functools.cache
-def _listening_to_itself(kind: Any, methods: frozenset[str]) -> Any:
-    """A class whose methods tell what they are first called with."""
-
-    def listening(name: str) -> Any:
-        call = getattr(kind, name)
-
-        @functools.wraps(call)
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            _note(_path_of(name), inputs_of(call, args, kwargs))
-            return call(self, *args, **kwargs)
-
-        return method
-
-    body = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    return type(kind.__name__, (kind,), {**body, **{name: listening(name) for name in methods}})
-
-
 def _listen(model: nnx.Module, sizes: Iterable[Size], *, with_root: bool) -> None:
     """Let the modules that may show such sizes tell what they are first called with."""
     for path, one in modules_in(model):
         if (path or with_root) and any(size.fits(path) for size in sizes):
-            one.__class__ = _listening(type(one))
+            # Sizes of a lifted class are those of what its body sees: without the lifted axis.
+            method = "_one_layer" if hasattr(one, "_one_layer") else "__call__"
+            one.__class__ = _listening(type(one), method)
             one._linen_path = path  # type: ignore[attr-defined]
 
 
 @functools.cache
-def _listening(kind: Any) -> Any:
-    # Sizes of a lifted class are those of what its body sees: without the lifted axis.
-    method = "_one_layer" if hasattr(kind, "_one_layer") else "__call__"
+def _listening(kind: Any, method: str, path: Path | None = None) -> Any:
+    """A class whose method tells what it is first called with: at a path, or that of the module."""
     call = getattr(kind, method)
 
     @functools.wraps(call)
     def listening(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _note(self._linen_path, inputs_of(call, args, kwargs))
+        _note(self._linen_path if path is None else path, inputs_of(call, args, kwargs))
         return call(self, *args, **kwargs)
 
     body = {method: listening, "__module__": kind.__module__, "__qualname__": kind.__qualname__}

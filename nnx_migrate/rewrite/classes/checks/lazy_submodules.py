@@ -11,9 +11,10 @@ What such a submodule is given has to be the same in both forms: numbers, functi
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.class_values import class_values
@@ -55,63 +56,137 @@ def check_lazy_submodules(
       Refused: it does more with one than to call it.
     """
     inherited = _inside_bases(project, cls, context) if delegates else frozenset()
-    lazy = {key for key, one in sizes.sites.items() if context.is_lazy(one)}
-    inside = {key for key, one in sizes.sites.items() if context.is_lazy_inside(one)}
+    found = _Submodules(project, cls, items, sizes, context, inherited)
     for name in sorted(_held_classes(project, cls, sizes)):
         if context.holds_lazy(name) and name not in context.lifted:
             raise more_than_called(
                 cls.node, f"it has {name}, which holds lazy submodules, as a value"
             )
     partials = [*_lazy_partials(project, cls, sizes, context, given)]
-    if not inside and not inherited:
+    if not found.inside and not inherited:
         return False
-    if _is_told(cls, sizes, inside | inherited):
+    if _is_told(cls, sizes, found.inside | inherited):
         reason = (
             "what the initial call is given decides which submodules there are, and some are lazy"
         )
         raise more_than_called(cls.node, reason)
-    for key in inside - inherited:
-        site = sizes.sites[key]
-        known = site.kind is SiteKind.CLASS or key in lazy
-        if key not in items or not known or site.out_variable is not None:
-            raise more_than_called(
-                site.call, f"{site.symbol} is lazy, and is built by more than a call of it"
-            )
-        built = built_classes(project, site.symbol)
-        if cls in built:
-            raise more_than_called(site.call, "it builds itself, and holds lazy submodules")
-        for one in built if site.symbol in context.lazy else ():
-            _check_class(one, site.call)
-    sites = (key for key in submodule_keys(items) if not items[key].is_in_scope)  # gives an array
-    modules = Holders(cls, frozenset(sites))
-    arguments = LazyArguments(project, cls, items, modules, given)
-    for key in sorted(lazy - inherited, key=lambda key: items[key].call.lineno):
-        is_explicit = context.is_lazy_form(sizes.sites[key])
-        replace(arguments, takes_classes=is_explicit).check(items[key].call)
-    for call in partials:
-        arguments.check_partial(call)
+    found.check_constructors()
+    found.check_arguments(given, partials)
     check_methods(project, cls)
-    every, holding = Holders(cls, inside | inherited), Holders(cls, inside - lazy)
-    builds = links_of(project).builds
-    names = {name for owner in cls.mro for name in builds.get(owner.name, ())}
-    built = [project.linen[one] for one in sorted(names)]
+    found.check_uses()
+    return True
 
-    opened = Holders(cls, frozenset(key for key in inside if sizes.sites[key].is_open))
 
-    def may_read(node: ast.AST, method: ast.FunctionDef, steps: tuple[str, ...]) -> bool:
-        if opened.has(node, method):
+@dataclass(frozen=True)
+class _Submodules:
+    """The submodules of one class, by the ids of the calls that build them.
+
+    Attributes:
+      inherited: those that are lazy, or hold such, and that its bases build.
+    """
+
+    project: Project
+    cls: ClassInfo
+    items: Mapping[int, Item]
+    sizes: ClassSizes
+    context: ConversionContext
+    inherited: frozenset[int]
+
+    @cached_property
+    def lazy(self) -> frozenset[int]:
+        """Those that are lazy."""
+        sites = self.sizes.sites.items()
+        return frozenset(key for key, one in sites if self.context.is_lazy(one))
+
+    @cached_property
+    def inside(self) -> frozenset[int]:
+        """Those that are lazy, or hold such."""
+        sites = self.sizes.sites.items()
+        return frozenset(key for key, one in sites if self.context.is_lazy_inside(one))
+
+    @cached_property
+    def _modules(self) -> Holders:
+        """All of them, but for those that are in scope: a call of such gives an array."""
+        keys = (key for key in submodule_keys(self.items) if not self.items[key].is_in_scope)
+        return Holders(self.cls, frozenset(keys))
+
+    def check_constructors(self) -> None:
+        """Refuse what else than a call of its class may build one, and classes that look around them.
+
+        Raises:
+          Refused: the class of one is not what its name says, or builds itself.
+        """
+        for key in self.inside - self.inherited:
+            site = self.sizes.sites[key]
+            known = site.kind is SiteKind.CLASS or key in self.lazy
+            if key not in self.items or not known or site.out_variable is not None:
+                raise more_than_called(
+                    site.call, f"{site.symbol} is lazy, and is built by more than a call of it"
+                )
+            built = built_classes(self.project, site.symbol)
+            if self.cls in built:
+                raise more_than_called(site.call, "it builds itself, and holds lazy submodules")
+            for one in built if site.symbol in self.context.lazy else ():
+                _check_class(one, site.call)
+
+    def check_arguments(self, given: Collection[int], partials: Iterable[ast.Call]) -> None:
+        """Refuse to build one, or a partial of one, with what is not the same in both forms.
+
+        Raises:
+          Refused: it is given a module.
+        """
+        arguments = LazyArguments(self.project, self.cls, self.items, self._modules, given)
+        for key in sorted(self.lazy - self.inherited, key=lambda key: self.items[key].call.lineno):
+            is_explicit = self.context.is_lazy_form(self.sizes.sites[key])
+            replace(arguments, takes_classes=is_explicit).check(self.items[key].call)
+        for call in partials:
+            arguments.check_partial(call)
+
+    def check_uses(self) -> None:
+        """Refuse methods that do more with one than to call it.
+
+        Raises:
+          Refused: one does.
+        """
+        every = Holders(self.cls, self.inside | self.inherited)
+        builds = links_of(self.project).builds
+        names = {name for owner in self.cls.mro for name in builds.get(owner.name, ())}
+        built = [self.project.linen[one] for one in sorted(names)]
+        for method in methods_of(self.cls):
+            LazyUses(
+                self.project,
+                self.cls,
+                method,
+                every,
+                self._modules,
+                built,
+                self._may_read,
+                self._takes,
+            ).check()
+
+    @cached_property
+    def _explicit(self) -> Holders:
+        """Those that are explicit and hold lazy ones."""
+        return Holders(self.cls, self.inside - self.lazy)
+
+    @cached_property
+    def _of_either_form(self) -> Holders:
+        """Those of a class that nobody knows."""
+        keys = (key for key in self.inside if self.sizes.sites[key].is_open)
+        return Holders(self.cls, frozenset(keys))
+
+    def _may_read(self, node: ast.AST, method: ast.FunctionDef, steps: tuple[str, ...]) -> bool:
+        if self._of_either_form.has(node, method):
             return False  # what it has is that of the one form or the other
-        is_lazy_itself = not holding.has(node, method)
-        return is_lazy_itself or leads_past_lazy(project, cls, sizes, context, steps)
+        is_lazy_itself = not self._explicit.has(node, method)
+        return is_lazy_itself or leads_past_lazy(
+            self.project, self.cls, self.sizes, self.context, steps
+        )
 
-    def takes(call: ast.Call, _: ast.AST) -> bool:
-        site = sizes.sites.get(id(call))
+    def _takes(self, call: ast.Call, _: ast.AST) -> bool:
+        site = self.sizes.sites.get(id(call))
         layer = layer_of(site.symbol) if site is not None else None
         return layer is not None and layer.only_calls
-
-    for method in methods_of(cls):
-        LazyUses(project, cls, method, every, modules, built, may_read, takes).check()
-    return True
 
 
 def _inside_bases(project: Project, cls: ClassInfo, context: ConversionContext) -> frozenset[int]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.candidates import candidates_of
+from nnx_migrate.sizes.return_values import arms
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
@@ -72,13 +73,7 @@ def are_layers(
     Args:
       flags: the text of each flag's value.
     """
-    return all(_is_layer(project, scope, arm, flags) for one in values for arm in _arms(one))
-
-
-def _arms(value: ast.expr) -> list[ast.expr]:
-    if isinstance(value, ast.IfExp):
-        return [*_arms(value.body), *_arms(value.orelse)]
-    return [value]
+    return all(_is_layer(project, scope, arm, flags) for one in values for arm in arms(one))
 
 
 def _is_layer(project: Project, scope: Scope, value: ast.expr, flags: Mapping[str, str]) -> bool:
