@@ -34,6 +34,8 @@ DECORATORS = ("", "", "", "@nn.remat", "@nn.jit", "@partial(nn.remat, prevent_cs
 _REQUIRED = ("inner=nn.Dense(4)", "inner=nn.LayerNorm()", "inner=nn.Sequential([nn.Dense(4), nn.relu])")  # fmt: skip
 _LOCALS = ("y", "i", "block", "dense", "first", "layer", "layers", "options", "skips", "w")
 _TOOLS = ("in_features", "module", "names", "nnx", "rngs", "scope_name", "x_features", "x_shape")
+# Among more than 100 hypothesis prefers integers of the modules that are loaded: a batch would change with them.
+_MANY = 100
 _FLAGS = ("flag=False", "flag=True", "flag=not self.flag")
 
 
@@ -59,7 +61,8 @@ def pieces(draw: st.DrawFn, n: str, t: str, known: Sequence[Written], form: str)
     many = [one for some in found for one in some] or [
         one for one in plain(n, t) if one.only in ("", form)
     ]
-    return draw(st.sampled_from(many))
+    count = -(-len(many) // _MANY)
+    return draw(st.sampled_from(draw(st.sampled_from([many[i::count] for i in range(count)]))))
 
 
 @st.composite

@@ -308,4 +308,6 @@ def _count_of(items: ast.expr) -> Expr | None:
             return _count_of(inner)
         case ast.Call(func=ast.Name(id="filter" | "iter" | "map" | "zip")) | ast.GeneratorExp():
             return None
+        case ast.Call(func=ast.Attribute(value=items, attr="items" | "keys" | "values"), args=[]):
+            pass  # the views of a frozen dict are iterators
     return Expr(ast.Call(ast.Name("len", ast.Load()), [items], []))

@@ -80,6 +80,20 @@ def test_a_loop_that_may_have_no_round_ends_with_what_it_carries(items: str) -> 
     assert in_features(sizes_of(compact(body, "p: Any")))[1] == "x_features"
 
 
+@pytest.mark.parametrize("view", ["items", "keys", "values"])
+def test_a_dict_is_asked_how_many_items_it_has_and_not_its_view(view: str) -> None:
+    target, width = ("_, w", "[1]") if view == "items" else ("w", "")
+    items = f"self.p.{view}()"
+    body = f"""
+last = nn.Dense(3)
+for {target} in sorted({items}):
+    x = nn.Dense(w)(x)
+return last(x)
+"""
+    expected = f"sorted({items})[-1]{width} if len(self.p) > 0 else in_features"
+    assert in_features(sizes_of(compact(body, "p: Any")))[0] == expected
+
+
 @pytest.mark.parametrize(
     ("items", "last"),
     [
