@@ -56,6 +56,7 @@ class Attempt:
     inherits: bool = False  # whether classes that stay are made lazy by a base of their own
     values: set[str] = field(default_factory=set)  # lazy classes that are used as values
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    open_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
     handed: HandedModules | None = None
 
     def add(self, part: Attempt) -> None:
@@ -107,13 +108,12 @@ def make_attempt(
     """
     memory = {} if memory is None else memory
     project, sizes = loaded.project, decisions.sizes
-    opened = {
-        name: open_fields(project, project.linen[name], sizes[name]) for name in decisions.converted
-    }
+    opened = open_fields(project, sizes, decisions.converted)
     modules_in = fields_of_modules(project, sizes, opened)
     passed = passed_sizes(project, sizes, decisions.converted)
     handed = HandedModules(project, {one: sizes[one] for one in decisions.converted}, passed)
-    attempt = Attempt(decisions, modules_in=modules_in, handed=handed)
+    open_in = {name: own - modules_in[name] for name, own in opened.items()}
+    attempt = Attempt(decisions, modules_in=modules_in, open_in=open_in, handed=handed)
     context = OutsideContext(
         handed=handed,
         converted=frozenset(decisions.converted),
@@ -126,7 +126,7 @@ def make_attempt(
             [one.node for one in decisions.lazy_factories.values()],
         ),
         modules_in=modules_in,
-        open_in={name: own - modules_in[name] for name, own in opened.items()},
+        open_in=open_in,
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
         kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
     )

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
@@ -68,11 +67,10 @@ class Ground:
             share(self.loaded.project, request.jobs, team)
 
     def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
-        """The sizes of all classes to rewrite, with the arguments that were granted."""
-        granted = (wanted.shapes, wanted.facts, wanted.unpassed)
+        """The sizes of all classes to rewrite, with their extra arguments."""
         project, known = self.loaded.project, self._known_sizes
         own = [name for name in self._names if self.team.owns(project.linen[name].module.path)]
-        found = analyse(project, own, self.evidence, *granted, memory=known)
+        found = analyse(project, own, self.evidence, wanted.extras(), memory=known)
         theirs = {*self._names} - {*own}
         every = self.team.together({name: found[name] for name in found.keys() - theirs})
         return dict(sorted(left_to_first_calls(every, wanted.denied).items()))
@@ -103,6 +101,19 @@ class Ground:
 
 
 @dataclass(frozen=True)
+class Premises:
+    """What earlier attempts left unproven.
+
+    Attributes:
+      doubts: classes that must not become explicit, and why.
+      open_fields: by class, fields that are to build modules of whatever class they are given.
+    """
+
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    open_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Explicit:
     """A finished attempt at the explicit form, and what it was decided on."""
 
@@ -124,14 +135,14 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
 
 def make_explicit(
     request: RewriteRequest,
-    doubts: Mapping[str, str] = MappingProxyType({}),
+    premises: Premises | None = None,
     ground: Ground | None = None,
     team: Team | None = None,
 ) -> Explicit:
     """Decide and render everything a request asks for, in the explicit form or not at all.
 
     Args:
-        doubts: classes that must not become explicit, and why.
+        premises: what earlier attempts left unproven; nothing, if left out.
         ground: what an earlier attempt read for the same request.
         team: who works on it; only this process, if left out.
 
@@ -142,9 +153,10 @@ def make_explicit(
     """
     ground = ground or Ground(request, team)
     loaded, evidence, before = ground.loaded, ground.evidence, ground.before
-    wanted = ExtraArguments(links_of(loaded.project).builds)
+    premises = premises or Premises()
+    wanted = ExtraArguments(links_of(loaded.project).builds, premises.open_fields)
     sizes = ground.sizes(wanted)
-    barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
+    barred = {name: _doubted(loaded.project, name, why) for name, why in premises.doubts.items()}
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
         decisions = ground.decide(sizes, barred, wanted)

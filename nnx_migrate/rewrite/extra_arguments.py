@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.data import Wants
 from nnx_migrate.rewrite.decide import Decisions
-from nnx_migrate.sizes import ClassSizes
+from nnx_migrate.sizes import ClassSizes, Extras
 
 _ROUNDS = 4  # classes that a cut hid from the first decision show what they want in a later one
 
@@ -26,9 +26,11 @@ class ExtraArguments:
 
     Args:
       builds: which classes each class builds.
+      open_fields: by class, fields that build modules of classes that nobody knows.
     """
 
     builds: Mapping[str, Collection[str]] = field(default_factory=dict)
+    open_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
     wanted: dict[str, Wants] = field(default_factory=dict)
     denied: set[str] = field(default_factory=set)
     unpassed: dict[str, frozenset[str]] = field(default_factory=dict)  # facts left out, by class
@@ -41,19 +43,15 @@ class ExtraArguments:
         """By class, what it gets."""
         return {name: one for name, one in self.wanted.items() if name not in self.denied}
 
-    @property
-    def shapes(self) -> Mapping[str, frozenset[str]]:
-        """By class, the parameters whose shape it gets."""
-        return {name: one.shapes for name, one in self.granted.items() if one.shapes}
-
-    @property
-    def facts(self) -> Mapping[str, frozenset[str]]:
-        """By class, the parameters of which it is told what the initial call has."""
-        found = {
-            name: one.facts - self.unpassed.get(name, frozenset())
-            for name, one in self.granted.items()
-        }
-        return {name: one for name, one in found.items() if one}
+    def extras(self) -> Mapping[str, Extras]:
+        """What is decided of classes beside their code, by name."""
+        granted, none = self.granted, frozenset[str]()
+        found: dict[str, Extras] = {}
+        for name in {*granted, *self.unpassed, *self.open_fields}:
+            wants, unpassed = granted.get(name, Wants()), self.unpassed.get(name, none)
+            open_fields = self.open_fields.get(name, none)
+            found[name] = Extras(wants.shapes, wants.facts - unpassed, unpassed, open_fields)
+        return found
 
     def learn(self, decisions: Decisions, sizes: Mapping[str, ClassSizes]) -> bool:
         """Take in a decision. Returns whether to decide again with other arguments."""

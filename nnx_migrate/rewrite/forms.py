@@ -19,7 +19,7 @@ from types import FrameType
 from nnx_migrate import ledger
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import ClassResult, Confidence, Finding, Form, Outcome, RewriteResult
-from nnx_migrate.rewrite.engine import Explicit, Ground, make_explicit
+from nnx_migrate.rewrite.engine import Explicit, Ground, Premises, make_explicit
 from nnx_migrate.rewrite.idiomatic_names import with_idiomatic_names
 from nnx_migrate.rewrite.lazy.report import Report, report
 from nnx_migrate.rewrite.lazy.run import LazyTexts, make_lazy
@@ -28,6 +28,8 @@ from nnx_migrate.rewrite.loops import with_nnx_loops
 from nnx_migrate.rewrite.proof import Doubt, judge
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.workers import Lost, Team
+from nnx_migrate.sizes.open_fields import openable
+from nnx_migrate.source.project import Project
 from nnx_migrate.source.settings import SettingsError
 
 FORMS = ("auto", "lazy", "explicit")
@@ -56,6 +58,8 @@ class _Proof:
     last: RewriteResult | None = None  # and without what is not proven
     failure: str | None = None
     ground: Ground | None = None  # what was read for them
+    # By class, fields of which it is not proven what classes they are given.
+    open_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)  # files that are no Python
 
 
@@ -159,13 +163,17 @@ def _proven(request: RewriteRequest, proof: _Proof) -> _Proof:
 def _attempt(request: RewriteRequest, proof: _Proof, team: Team) -> None:
     for _ in range(1 + _ROUNDS):
         whys = {name: f"not proven: {doubt.text}" for name, doubt in proof.barred.items()}
-        made = make_explicit(request, whys, proof.ground, team)
+        premises = Premises(whys, proof.open_fields)
+        made = make_explicit(request, premises, proof.ground, team)
         proof.ground = made.ground
         if proof.first is None:
             proof.first = made.result
             failures = made.loaded.failures
             proof.unreadable = {one.path: one.error for one in failures if one.error is not None}
         fresh = judge(made.loaded, made.attempt, made.books, made.result, team)
+        if more := _to_open(made.loaded.project, fresh, proof.open_fields):
+            proof.open_fields = more
+            continue
         linen = made.loaded.project.linen
         proof.last = made.result
         proof.barred = {**proof.barred, **fresh}
@@ -173,6 +181,18 @@ def _attempt(request: RewriteRequest, proof: _Proof, team: Team) -> None:
         if not fresh:
             proof.explicit = made if made.attempt.decisions.converted else None
             return
+
+
+def _to_open(
+    project: Project, doubts: Mapping[str, Doubt], known: Mapping[str, frozenset[str]]
+) -> Mapping[str, frozenset[str]]:
+    """The open fields, with those that classes are doubted for; empty if these are none."""
+    found = {key: set(names) for key, names in known.items()}
+    for doubt in doubts.values():
+        for cls, name in openable(project, *doubt.field) if doubt.field is not None else ():
+            found.setdefault(cls, set()).add(name)
+    wider = {cls: frozenset(names) for cls, names in found.items()}
+    return wider if wider != known else {}
 
 
 def _combined(request: RewriteRequest, proof: _Proof) -> Report:

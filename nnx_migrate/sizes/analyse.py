@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from nnx_migrate.sizes.caller_ranks import caller_ranks
 from nnx_migrate.sizes.evidence import ProjectEvidence
+from nnx_migrate.sizes.extras import NO_EXTRAS, Extras
 from nnx_migrate.sizes.inference import ClassAnalysis, finish
 from nnx_migrate.sizes.interpreter import TooDeep
 from nnx_migrate.sizes.ranks import Proofs, together
@@ -26,9 +28,7 @@ def analyse(
     project: Project,
     names: Iterable[str] | None = None,
     evidence: ProjectEvidence | None = None,
-    shapes: Mapping[str, frozenset[str]] | None = None,
-    told: Mapping[str, frozenset[str]] | None = None,
-    denied: Mapping[str, frozenset[str]] | None = None,
+    extras: Mapping[str, Extras] = MappingProxyType({}),
     memory: Memory | None = None,
 ) -> Mapping[str, ClassSizes]:
     """Sizes of Linen classes of the project by qualified name.
@@ -36,15 +36,11 @@ def analyse(
     Args:
         names: the classes to analyse (and those they build); None: all.
         evidence: recorded calls, for sizes that the code leaves open and to check the others.
-        shapes: by class, parameters of ``__call__`` whose whole shape becomes an argument.
-        told: by class, parameters of ``__call__`` of which the constructor is told what the initial
-            call has for them.
-        denied: by class, parameters of ``__call__`` of which its callers cannot tell it.
+        extras: what is decided of classes beside their code, by name; of others nothing is.
         memory: what earlier calls with this project and evidence found; what this one finds is added.
     """
     memory = Memory(project) if memory is None else memory
-    extras = (shapes or {}, told or {}, denied or {})
-    analysis = ProjectAnalysis(project, evidence, *extras, memory=memory)
+    analysis = ProjectAnalysis(project, evidence, extras, memory=memory)
     return analysis.run(project.linen if names is None else names)
 
 
@@ -53,12 +49,12 @@ class _Result:
     """Sizes of a class, with all that they depend on beside the code.
 
     Attributes:
-      extras: the constructor arguments that the class gets for what the initial call has.
+      extras: what is decided of the class.
       asked: the sizes of other classes that were asked for, by name.
     """
 
     sizes: ClassSizes
-    extras: tuple[object, ...]
+    extras: Extras
     asked: Mapping[str, ClassSizes]
 
 
@@ -77,9 +73,7 @@ class ProjectAnalysis:
 
     project: Project
     evidence: ProjectEvidence | None = None
-    shapes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    told: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    extras: Mapping[str, Extras] = field(default_factory=dict)
     memory: Memory = field(kw_only=True)
     done: dict[str, ClassSizes] = field(default_factory=dict)
     running: dict[str, dict[str, ClassSizes]] = field(default_factory=dict)  # and what they asked
@@ -125,9 +119,8 @@ class ProjectAnalysis:
                 return one.sizes
         return None
 
-    def _extras(self, name: str) -> tuple[object, ...]:
-        every = (self.shapes, self.told, self.denied)
-        return tuple(one.get(name) for one in every)
+    def _extras(self, name: str) -> Extras:
+        return self.extras.get(name, NO_EXTRAS)
 
     def _analysed(self, info: ClassInfo) -> ClassSizes:
         try:
@@ -162,9 +155,9 @@ class ProjectAnalysis:
         self, info: ClassInfo, ranks: Proofs, *, names_entries: bool
     ) -> tuple[ClassAnalysis, ClassSizes]:
         """One run; ``names_entries`` gives unknown sizes at a loop's start an argument each."""
-        told = self.told.get(info.name, frozenset())
-        denied = self.denied.get(info.name, frozenset())
-        question = Question(told, denied, frozenset(ranks.items()), names_entries)
+        extras = self._extras(info.name)
+        known = replace(extras, shapes=frozenset())  # a run does not depend on these
+        question = Question(known, frozenset(ranks.items()), names_entries)
         run = self.memory.runs.of(info, question)
         recorded = self.evidence.of(info) if self.evidence and info.function is None else None
         analysis = ClassAnalysis(
@@ -174,6 +167,6 @@ class ProjectAnalysis:
             self.sizes_of,
             info.name in self.memory.runs.exported,
             recorded,
-            self.shapes.get(info.name, frozenset()),
+            extras.shapes,
         )
         return analysis, finish(analysis)

@@ -19,9 +19,9 @@ def initial_fact(interpreter: Interpreter, value: Value | None, fact: str) -> Ex
     """
     if not isinstance(value, Argument):
         return None
-    if value.path in interpreter.told:
+    if value.path in interpreter.extras.facts:
         return ex.call_fact(value.path, fact)
-    is_parameter = value.path.isidentifier() and value.path not in interpreter.denied
+    is_parameter = value.path.isidentifier() and value.path not in interpreter.extras.unpassed
     if interpreter.primary and is_parameter:
         interpreter.untold.add(value.path)
     return None
@@ -30,6 +30,6 @@ def initial_fact(interpreter: Interpreter, value: Value | None, fact: str) -> Ex
 def is_constructible(interpreter: Interpreter, condition: Expr | None) -> bool:
     """Whether ``__init__`` can test a condition: it is told all the facts that this asks for."""
     return condition is not None and all(
-        ex.fact_of(name) is None or ex.input_of(name)[0] in interpreter.told
+        ex.fact_of(name) is None or ex.input_of(name)[0] in interpreter.extras.facts
         for name in condition.names
     )

@@ -33,6 +33,7 @@ from nnx_migrate.abstract.values import (
     as_array,
     held_modules,
 )
+from nnx_migrate.sizes.extras import NO_EXTRAS, Extras
 from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.fields.numbers import Ones, may_be_several
 from nnx_migrate.sizes.flow import UNLESS_LEFT, Rest
@@ -101,9 +102,10 @@ class Interpreter(ABC):
     item_calls: list[ast.AST] = field(default_factory=list)  # of what unknown lists hold
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
     reads: list[Use] = field(default_factory=list)  # of the root's attributes that hold submodules
-    told: frozenset[str] = frozenset()  # parameters of the call that the constructor knows about
-    untold: set[str] = field(default_factory=set)  # others that conditions ask about
-    denied: frozenset[str] = frozenset()  # others that callers cannot tell about
+    extras: Extras = NO_EXTRAS
+    untold: set[str] = field(
+        default_factory=set
+    )  # parameters beside its facts, asked by conditions
     varying: frozenset[str] = frozenset()  # attributes that a class of the same __init__ has anew
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     equal: dict[frozenset[str], tuple[int, int]] = field(

@@ -30,10 +30,43 @@ def builds_from(project: Project, info: ClassInfo, name: str) -> bool:
     one where the field holds the other form of a class.
     """
     made = [*_made_from(info, name)]
-    if not made:
-        return False
     is_used = is_called_twice(info, name) or any(_is_module(project, info, one) for one in made)
-    return is_used and all(_is_plain(project, *read) for read in _reads(info, name))
+    return is_used and _is_read_plainly(project, info, name)
+
+
+def _is_read_plainly(project: Project, info: ClassInfo, name: str) -> bool:
+    """Whether a class does no more with a field than to call it, hand it on, or ask whether it is None."""
+    return all(_is_plain(project, *read) for read in _reads(info, name))
+
+
+def openable(project: Project, cls: str, name: str) -> frozenset[tuple[str, str]]:
+    """A field of a class, and those that it is handed on to, if all may build modules of any class; else none."""
+    found, todo = set[tuple[str, str]](), [(cls, name)]
+    while todo:
+        at = todo.pop()
+        info, name = project.linen[at[0]], at[1]
+        onward = [*_hands_on(project, info, name)]
+        if not (onward or builds_from(project, info, name)):
+            return frozenset()
+        if not _is_read_plainly(project, info, name):
+            return frozenset()
+        found.add(at)
+        todo += (one for one in onward if one not in found)
+    return frozenset(found)
+
+
+def _hands_on(project: Project, info: ClassInfo, name: str) -> Iterator[tuple[str, str]]:
+    """The classes and fields that a class hands a field on to: ``Block(norm=self.norm)``."""
+    for cls, node in _reads(info, name):
+        parents = cls.module.parents
+        above = parents.of(node)
+        call = parents.of(above) if isinstance(above, ast.keyword) else above
+        if not isinstance(call, ast.Call):
+            continue
+        taker = project.linen.get(project.resolve(call.func, cls.scope) or "")
+        if taker is not None:
+            given = arguments_by_field(taker, call.args, call.keywords)
+            yield from ((taker.name, field) for field, value in given if value is node and field)
 
 
 def _made_from(info: ClassInfo, name: str) -> Iterator[ast.expr]:
@@ -42,7 +75,10 @@ def _made_from(info: ClassInfo, name: str) -> Iterator[ast.expr]:
         for node in each(cls.node, ast.Call):
             if dotted(node.func) == ("self", name):
                 yield node
-                above = cls.module.parents.of(node)
+                parents = cls.module.parents
+                above = parents.of(node)
+                while isinstance(above, ast.IfExp):  # self.norm() if self.norm else None
+                    above = parents.of(above)
                 yield from above.targets if isinstance(above, ast.Assign) else ()
 
 

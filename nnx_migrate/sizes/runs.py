@@ -32,6 +32,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.annotations import annotated_symbol, says_module
 from nnx_migrate.sizes.candidates import Candidate, candidates_of
+from nnx_migrate.sizes.extras import NO_EXTRAS, Extras
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import members_of, varying_in
 from nnx_migrate.sizes.frames import Function
@@ -59,14 +60,12 @@ class Question:
     """What a run is made with.
 
     Attributes:
-      told: parameters of ``__call__`` of which the constructor is told.
-      denied: parameters of ``__call__`` of which callers cannot tell it.
+      extras: what is decided of the class.
       ranks: what is known of the ranks of arguments.
       names_entries: whether unknown sizes at a loop's start get a name of their own.
     """
 
-    told: frozenset[str] = frozenset()
-    denied: frozenset[str] = frozenset()
+    extras: Extras = NO_EXTRAS
     ranks: frozenset[tuple[tuple[str, str], Rank]] = frozenset()
     names_entries: bool = True
 
@@ -106,8 +105,7 @@ class Runs:
             self.project,
             root,
             factories=self.factories,
-            told=question.told,
-            denied=question.denied,
+            extras=question.extras,
             varying=varying_in(members_of(self.project, info)),
             scope_functions=self.scope_functions,
             names_entries=question.names_entries,
@@ -152,14 +150,17 @@ class Runs:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
         owner = one.owner if info.function else info
         found = self.candidates.factories(owner, one.name)
-        if found and (is_called_twice(info, one.name) or self._only_classes(found)):
+        is_open = one.name in interpreter.extras.open_fields
+        if not (found or says_module(self.project, one)):
+            is_open = True
+        if is_open and builds_from(self.project, info, one.name):
+            factories = Factories((), f"self.{one.name}")
+        elif found and (is_called_twice(info, one.name) or self._only_classes(found)):
             factories = Factories(tuple(map(self._option, found)), f"self.{one.name}")
-            is_optional = self.candidates.is_optional(owner, one.name)
-            return join(is_given(own.expr), factories, NONE) if is_optional else factories
-        is_module = says_module(self.project, one)
-        if not (found or is_module) and builds_from(self.project, info, one.name):
-            return Factories((), f"self.{one.name}")
-        return self._given_module(one, own, _HELD)
+        else:
+            return self._given_module(one, own, _HELD)
+        is_optional = bool(found) and self.candidates.is_optional(owner, one.name)
+        return join(is_given(own.expr), factories, NONE) if is_optional else factories
 
     def _option(self, one: Candidate) -> Value:
         """A candidate, of whose fields nobody knows those that partials set."""

@@ -73,18 +73,40 @@ AROUND = {
     ),
 }
 TWICE = "for _ in range(2):\n            x = self.block(self.width)(x)"
+HANDED_ON = (
+    "class Stage(nn.Module):\n    layer: Any\n    other: Any = None\n\n"
+    "    @nn.compact\n    def __call__(self, x):\n        {body}\n\n\n" + TABLE
+)
+# Bodies of Net, and whether a class is explicit that does this with a field that may be given any class.
 BODIES = {
-    "a local": "layer = self.block(self.width)\n        x = layer(x)",
-    "its name": 'x = self.block(self.width, name="own")(x)',
-    "another name of the field": "make = self.block\n        x = make(self.width)(x)",
-    "a list": "for one in [self.block(4), self.block(4)]:\n            x = one(x)",
-    "under a test": "if self.block is not None:\n            x = self.block(self.width)(x)",
-    "lifted": "x = nn.remat(self.block)(self.width)(x)",
+    "a local": ("layer = self.block(self.width)\n        x = layer(x)", "explicit"),
+    "its name": ('x = self.block(self.width, name="own")(x)', "explicit"),
+    "under a test": (
+        "if self.block is not None:\n            x = self.block(self.width)(x)",
+        "explicit",
+    ),
+    "or None": (
+        "one = self.block(4) if self.block is not None else None\n        x = x if one is None else one(x)",
+        "explicit",
+    ),
+    "another name of the field": ("make = self.block\n        x = make(self.width)(x)", "lazy"),
+    "a list": ("for one in [self.block(4), self.block(4)]:\n            x = one(x)", "lazy"),
+    "lifted": ("x = nn.remat(self.block)(self.width)(x)", "lazy"),
+    "compared": ("x = self.block(self.width)(x) if self.block is not Wide else x", "lazy"),
+}
+# Bodies of another class that Net hands its field on to.
+ONWARD = {
+    "built there": ("return self.layer(4)(x)", "explicit"),
+    "handed on with another": (
+        "return self.layer(4)(x if self.other is None else self.other()(x))",
+        "explicit",
+    ),
+    "compared there": ("return x if self.layer is Wide else self.layer(4)(x)", "lazy"),
 }
 
 
-FORMS = {  # lazy where a dict gives the class: of that place it is not known that it gives explicit ones
-    "table": "lazy",
+FORMS = {  # lazy where a dict is unpacked: it may give modules that are built
+    "table": "explicit",
     "local": "explicit",
     "default": "explicit",
     "unpacked": "lazy",
@@ -98,10 +120,19 @@ def test_what_the_field_builds_is_called_where_it_is_built(around: str) -> None:
     assert printed_alike(program)["m.Net"] == FORMS[around]
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_what_the_field_builds_goes_elsewhere_first(body: str) -> None:
+@pytest.mark.parametrize(("body", "form"), BODIES.values(), ids=BODIES)
+def test_what_the_field_builds_goes_elsewhere_first(body: str, form: str) -> None:
     program = PROGRAM.format(field="block: Any", body=body, around=TABLE)
-    assert printed_alike(program)["m.Net"] == "lazy"
+    assert printed_alike(program)["m.Net"] == form
+
+
+@pytest.mark.parametrize(("body", "form"), ONWARD.values(), ids=ONWARD)
+def test_a_field_is_handed_on_to_another_class(body: str, form: str) -> None:
+    """Net itself only holds what the other builds, lazy or not."""
+    handing = "x = Stage(layer=self.block, other=nn.LayerNorm)(x)\n        x = Stage(self.block)(x)"
+    around = HANDED_ON.replace("{body}", body)
+    found = printed_alike(PROGRAM.format(field="block: Any", body=handing, around=around))
+    assert (found["m.Net"], found["m.Stage"]) == ("explicit", form)
 
 
 def test_the_classes_that_it_builds_stay_explicit() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_migrate.sizes import ClassSizes, analyse
+from nnx_migrate.sizes import ClassSizes, Extras, analyse
 from tests.sizes.inference import arguments, project_of, sites
 
 SCALE = """
@@ -27,11 +27,11 @@ class Model(nn.Module):
     def __call__(self, x):
         return {}
 """
-WHOLE = {"main.Scale": frozenset({"x"})}
+WHOLE = {"main.Scale": Extras(shapes=frozenset({"x"}))}
 
 
 def model(call: str) -> ClassSizes:
-    return analyse(project_of({"main": SCALE.format(call)}), shapes=WHOLE)["main.Model"]
+    return analyse(project_of({"main": SCALE.format(call)}), extras=WHOLE)["main.Model"]
 
 
 @pytest.mark.parametrize("name", ["Scale()", "Outer()", "outer"])

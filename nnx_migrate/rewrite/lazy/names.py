@@ -6,6 +6,7 @@ Read off the text of our own package, so that a rewrite imports neither jax nor 
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 
 from nnx_migrate.source.linen_names import LINEN, linen_file, linen_names
@@ -38,13 +39,26 @@ def is_missing(symbol: str) -> bool:
 
 
 def names_core_lift(text: str) -> bool:
-    """Whether a file imports ``flax.core.lift``, the lifts of functions of scopes.
+    """Whether a file names ``flax.core.lift``, the lifts of functions of scopes.
 
     >>> names_core_lift("from flax.core import (\\n    freeze,\\n    lift,\\n)"), names_core_lift("lift = 3")
     (True, False)
+    >>> names_core_lift("from flax import core\\ncore.lift.vmap(f)"), names_core_lift("import flax\\nlift.vmap(f)")
+    (True, False)
     """
-    paths = (path for one in imports(text) for _, path in bindings(*one)) if "lift" in text else ()
-    return any(f"{path}.".startswith(f"{_CORE_LIFT}.") for path in paths)
+    found = [pair for one in imports(text) for pair in bindings(*one)] if "lift" in text else []
+    return any(
+        f"{path}.".startswith(f"{_CORE_LIFT}.") or _reads_core_lift(text, name, path)
+        for name, path in found
+    )
+
+
+def _reads_core_lift(text: str, name: str, path: str) -> bool:
+    """Whether it is read as an attribute of what an import binds: ``flax.core.lift`` of ``import flax``."""
+    package = name if path.startswith(f"{name}.") else path  # ``import flax.core`` binds flax
+    if not _CORE_LIFT.startswith(f"{package}."):
+        return False
+    return re.search(rf"\b{name}{re.escape(_CORE_LIFT.removeprefix(package))}\b", text) is not None
 
 
 @cache

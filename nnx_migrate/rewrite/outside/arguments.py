@@ -16,7 +16,7 @@ from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.rewrite.outside.class_members import class_named, is_module
 from nnx_migrate.rewrite.outside.closures import reads_module
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, Unknown
-from nnx_migrate.rewrite.outside.module_values import may_hold_module, may_take_module
+from nnx_migrate.rewrite.outside.module_values import Kind, may_hold, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.sizes.fields.given import fields_with_modules
 from nnx_migrate.source.bindings import names_bound_at
@@ -98,15 +98,19 @@ class Arguments:
         """Check what a field of data is given, or one of several."""
         self._plain(value, scope, name)
         taking = [one for one in fields if may_take_module(cls, one)]
-        if taking and may_hold_module(self.project, value, scope):
+        if taking and may_hold(self.project, value, scope, Kind.MODULE):
             raise Unknown(f"the field {taking[0]} may be given a module here")
         if reads_module(self.project, self.places, value):
             raise Unknown(f"the field {name} is given what refers to the module around it")
 
     def _open(self, value: ast.expr, scope: Scope, name: str) -> None:
         """A class for a field that takes it in either form, without modules that are built already."""
-        if may_hold_module(self.project, value, scope):
+        if may_hold(self.project, value, scope, Kind.MODULE):
             raise Unknown(f"the class for {name} may be given a module here")
+        if may_hold(self.project, value, scope, Kind.FUNCTION):
+            raise Unknown(
+                f"{name} may be given a function here, which names what it builds in its way"
+            )
 
     def _takes(self, cls: ClassInfo, field: str, value: ast.expr, scope: Scope) -> bool:
         """Whether a field of any type is given a module here, which the class only calls."""
@@ -181,7 +185,7 @@ class Arguments:
         problem = self.context.handed.why_not(at)
         if problem is not None:
             why = f"what the field {at[1]} is given here is not known to be explicit"
-            raise Unknown(f"{why}, and {problem}")
+            raise Unknown(f"{why}, and {problem}", at if at in self.context.handed.passed else None)
         self.draft.taking.add(at[0])
 
     def _held_in_partial(self, call: ast.Call, scope: Scope, field: str) -> None:
@@ -198,7 +202,7 @@ class Arguments:
                 self._held(value, scope, (cls.name, name))
                 continue
             self._plain(value, scope, field)
-            if may_hold_module(self.project, value, scope, or_maker=True):
+            if may_hold(self.project, value, scope, Kind.MAKER):
                 raise Unknown(f"a partial for the field {field} may be given a module here")
 
     def _local(self, value: ast.expr) -> list[ast.expr]:
@@ -249,7 +253,7 @@ class Arguments:
         """
         missing = needed - self.context.handed.passed.get(at, frozenset())
         if missing:
-            raise Unknown(f"what the field {at[1]} is given here needs {min(missing)}")
+            raise Unknown(f"what the field {at[1]} is given here needs {min(missing)}", at)
 
     def _plain(self, value: ast.expr, scope: Scope, name: str) -> None:
         for node in walk(value):

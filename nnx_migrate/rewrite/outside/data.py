@@ -17,7 +17,15 @@ Kind = Literal["reference", "constructor"]
 
 
 class Unknown(Exception):
-    """The lazy form of an explicit class does not carry a place, or a size of it; the message says why."""
+    """The lazy form of an explicit class does not carry a place, or a size of it; the message says why.
+
+    Args:
+      field: the class and field that build submodules of what they are given there.
+    """
+
+    def __init__(self, message: str, field: tuple[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,7 @@ class Doubted:
     cls: str
     node: ast.AST
     reason: str
+    field: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

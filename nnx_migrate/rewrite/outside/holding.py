@@ -7,7 +7,7 @@ explicit itself. All other fields are data and functions of arrays, the same in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.fields.types import items_are_called
@@ -32,6 +32,23 @@ def fields_of_modules(
         name: frozenset(_own(project, project.linen[name], sizes[name])) - own
         for name, own in opened.items()
     }
+    return _with_handed_on(project, sizes, found)
+
+
+def open_fields(
+    project: Project, sizes: Mapping[str, ClassSizes], names: Iterable[str]
+) -> dict[str, frozenset[str]]:
+    """By class, the fields that only build what is lazy, of classes that nobody knows: they take both forms of these.
+
+    Those that a class hands on to such fields of others are among them: ``Block(norm=self.norm)``.
+    """
+    own = {name: _open_fields(project, project.linen[name], sizes[name]) for name in names}
+    return _with_handed_on(project, sizes, own)
+
+
+def _with_handed_on(
+    project: Project, sizes: Mapping[str, ClassSizes], found: dict[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
     while True:
         wider = {
             name: found[name] | frozenset(_handed_on(project, sizes[name], found, name))
@@ -42,8 +59,7 @@ def fields_of_modules(
         found = wider
 
 
-def open_fields(project: Project, cls: ClassInfo, sizes: ClassSizes) -> frozenset[str]:
-    """The fields that only build what is lazy, of classes that nobody knows: they take both forms of these."""
+def _open_fields(project: Project, cls: ClassInfo, sizes: ClassSizes) -> frozenset[str]:
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for site in sizes.sites.values():
         if site.kind in _BUILT or site.symbol is None:

@@ -82,7 +82,8 @@ class _Walk:
             self.arguments.check(cls, place)
             more = self._more(cls)
         except (Unknown, NoLazyForm) as problem:
-            self.draft.doubts.append(Doubted(cls.name, node, str(problem)))
+            field = problem.field if isinstance(problem, Unknown) else None
+            self.draft.doubts.append(Doubted(cls.name, node, str(problem), field))
             return
         self._wrapped("lazy", node, cls, more)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.reading.annotations import may_hold_arrays
@@ -16,6 +17,7 @@ from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.outside.class_members import class_named, is_module
 from nnx_migrate.rewrite.outside.name_flow import (
     Key,
+    decorated,
     flows,
     functions_of,
     named,
@@ -28,22 +30,26 @@ from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
+
+class Kind(Enum):
+    """What an expression is looked at for."""
+
+    MODULE = auto()  # a module that is built
+    MAKER = auto()  # that, or a class or function that builds one
+    FUNCTION = auto()  # a function that builds one
+
+
 _Flows = dict[Key, set[Key | None]]
+_CALLED = returned(("attribute", "", "__call__"))  # what objects of plain classes give
 _SAME = frozenset(
     {"bind", "clone", "copy", "get", "pop", "setdefault"}
 )  # give what their owner has
 
 
-def may_hold_module(
-    project: Project, value: ast.expr, scope: Scope, *, or_maker: bool = False
-) -> bool:
-    """Whether an expression may be a module, or hold one: ``HEADS["dense"]`` of a table of modules.
-
-    Args:
-      or_maker: also a class of modules, or a function that gives one.
-    """
-    held = _held(project, or_maker)
-    return any(one is None or one in held for one in _sources(project, value, scope, or_maker))
+def may_hold(project: Project, value: ast.expr, scope: Scope, kind: Kind) -> bool:
+    """Whether an expression may be of a kind, or hold what is: ``HEADS["dense"]`` of a table of modules."""
+    held = _held(project, kind)
+    return any(one is None or one in held for one in _sources(project, value, scope, kind))
 
 
 def may_take_module(cls: ClassInfo, field: str) -> bool:
@@ -59,9 +65,9 @@ def _is_number(annotation: ast.expr) -> bool:
 
 
 def unseen_takers(
-    project: Project, calls: Iterable[tuple[ast.Call, Scope]], *, or_maker: bool = False
+    project: Project, calls: Iterable[tuple[ast.Call, Scope]], kind: Kind
 ) -> Iterator[tuple[str | int, ast.Call]]:
-    """Arguments, by keyword or position, that may give a module to a class out of sight; "" for any.
+    """Arguments, by keyword or position, that may give what is of a kind to a class out of sight; "" for any.
 
     Example: ``make`` of ``build(Net, make=nn.Dense(3))`` with ``def build(cls, **fields)``.
     """
@@ -72,15 +78,13 @@ def unseen_takers(
         handed_on = not functions or any(one.args.kwarg is not None for one in functions)
         names = {name for one in functions for name in parameters(one)}
         for keyword in call.keywords if handed_on else ():
-            if keyword.arg not in names and may_hold_module(
-                project, keyword.value, scope, or_maker=or_maker
-            ):
-                yield from ((name, call) for name in _words(project, keyword, or_maker))
+            if keyword.arg not in names and may_hold(project, keyword.value, scope, kind):
+                yield from ((name, call) for name in _words(project, keyword, kind))
         # A method that is handed on in an attribute is no class: ``state.apply_fn(params, x)``.
-        is_named = or_maker and isinstance(call.func, ast.Name | ast.Attribute)
+        is_named = kind is not Kind.MODULE and isinstance(call.func, ast.Name | ast.Attribute)
         is_class = not functions and (is_named or _may_build(project, call.func, scope))
         for position, value in enumerate(call.args if is_class else ()):
-            if may_hold_module(project, value, scope, or_maker=or_maker):
+            if may_hold(project, value, scope, kind):
                 yield "" if isinstance(value, ast.Starred) else position, call
 
 
@@ -88,8 +92,8 @@ def _may_build(project: Project, callee: ast.expr, scope: Scope) -> bool:
     """Whether what is called may be a class of modules: ``TABLE[name](3)``, not ``jax.grad(loss)(params)``."""
     match callee:
         case ast.Name() | ast.Attribute():
-            held = _held(project, True)
-            sources = _sources(project, callee, scope, True)
+            held = _held(project, Kind.MAKER)
+            sources = _sources(project, callee, scope, Kind.MAKER)
             return any(
                 one is None or (one in held and not one[0].endswith("()")) for one in sources
             )
@@ -121,38 +125,54 @@ def _is_known(project: Project, call: ast.Call, scope: Scope) -> bool:
     return False
 
 
-def _words(project: Project, keyword: ast.keyword, or_maker: bool) -> list[str]:
-    """The names that a keyword gives; unpacked, those of all dicts that hold modules."""
+def _words(project: Project, keyword: ast.keyword, kind: Kind) -> list[str]:
+    """The names that a keyword gives; unpacked, those of all dicts that hold what is of the kind."""
     if keyword.arg is not None:
         return [keyword.arg]
-    return sorted(word for kind, _, word in _held(project, or_maker) if kind == "entry")
+    return sorted(word for place, _, word in _held(project, kind) if place == "entry")
 
 
-def _held(project: Project, or_maker: bool) -> frozenset[Key]:
-    """The names that may hold a module, or are of functions that give one."""
-    return held_modules(project)[or_maker]
+def _held(project: Project, kind: Kind) -> frozenset[Key]:
+    """The names that may hold what is of a kind."""
+    return held_functions(project) if kind is Kind.FUNCTION else held_modules(project)[kind]
 
 
 @Fact  # every field of every class asks
-def held_modules(project: Project) -> tuple[frozenset[Key], frozenset[Key]]:
+def held_modules(project: Project) -> Mapping[Kind, frozenset[Key]]:
     """Those of modules, and those of modules or what makes them, from one look at what flows where."""
-    every: tuple[_Flows, _Flows] = ({}, {})
+    return _held_names(project, (Kind.MODULE, Kind.MAKER), _annotated(project))
+
+
+@Fact
+def held_functions(project: Project) -> frozenset[Key]:
+    """Those of functions that build modules."""
+    modules = held_modules(project)[Kind.MODULE]
+    pairs = (pair for module in project.modules.values() for pair in decorated(project, module))
+    start = [parameter for parameter, name in pairs if returned(name) in modules]
+    return _held_names(project, (Kind.FUNCTION,), start)[Kind.FUNCTION]
+
+
+def _held_names(
+    project: Project, kinds: Sequence[Kind], start: Iterable[Key]
+) -> Mapping[Kind, frozenset[Key]]:
+    """By kind, the names that hold what is of it, those at the start among them."""
+    every: dict[Kind, _Flows] = {kind: {} for kind in kinds}
     for module in project.modules.values():
         # Of an argument of a method, all functions of that name have a parameter.
-        read: dict[int, tuple[frozenset[Key | None], ...]] = {}
+        read: dict[int, dict[Kind, frozenset[Key | None]]] = {}
         for key, value, scope in flows(project, module):
             if id(value) not in read:
-                read[id(value)] = tuple(
-                    frozenset(_sources(project, value, scope, one)) for one in (False, True)
-                )
-            for flow, sources in zip(every, read[id(value)], strict=True):
+                found = {kind: frozenset(_sources(project, value, scope, kind)) for kind in kinds}
+                read[id(value)] = found
+            for kind, sources in read[id(value)].items():
                 if sources:
-                    flow.setdefault(key, set()).update(sources)
-    return _reached(project, every[False]), _reached(project, every[True])
+                    every[kind].setdefault(key, set()).update(sources)
+    known = frozenset(start)
+    return {kind: _reached(flow, known) for kind, flow in every.items()}
 
 
-def _reached(project: Project, sources: _Flows) -> frozenset[Key]:
-    held = {*_annotated(project)}
+def _reached(sources: _Flows, start: frozenset[Key]) -> frozenset[Key]:
+    held = {*start}
     while more := {key for key, of in sources.items() if None in of or of & held} - held:
         held |= more
     return frozenset(held)
@@ -175,19 +195,25 @@ def _is_class(project: Project, node: ast.expr, scope: Scope) -> bool:
     return (cls is not None and cls.linen) or (symbol is not None and is_module(symbol))
 
 
-def _sources(
-    project: Project, value: ast.AST, scope: Scope, or_maker: bool
-) -> Iterator[Key | None]:
-    """The names whose modules an expression may be or hold; None where it builds one, or makes it."""
+def _sources(project: Project, value: ast.AST, scope: Scope, kind: Kind) -> Iterator[Key | None]:
+    """The names that may hold what an expression may be or hold; None where it itself is of the kind."""
     match value:
         case ast.Name() | ast.Attribute():
-            yield from named(project, value, scope)
-            if or_maker:
-                yield from map(returned, named(project, value, scope))
+            keys = [*named(project, value, scope)]
+            yield from keys
+            if kind is Kind.MAKER:
+                yield from map(returned, keys)
                 if _is_class(project, value, scope):
                     yield None
-        case ast.Lambda(body=body) if or_maker:
-            yield from _sources(project, body, scope.enter(value), or_maker)
+            elif kind is Kind.FUNCTION and any(
+                returned(key) in held_modules(project)[Kind.MODULE] for key in keys
+            ):
+                yield None
+        case ast.Lambda(body=body) if kind is Kind.MAKER:
+            yield from _sources(project, body, scope.enter(value), kind)
+        case ast.Lambda(body=body) if kind is Kind.FUNCTION:
+            if may_hold(project, body, scope.enter(value), Kind.MODULE):
+                yield None
         case (
             ast.Subscript(slice=ast.Constant(value=str() as word))
             | ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as word), *_])
@@ -195,22 +221,30 @@ def _sources(
             yield "entry", "", word
             return
         case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _SAME:
-            yield from _sources(project, owner, scope, or_maker)
+            yield from _sources(project, owner, scope, kind)
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as name), *_]):
             yield "attribute", "", name
         case ast.Call(func=ast.Name(id="dict"), keywords=keywords) if keywords:
             for one in keywords:
-                yield from _sources(project, one.value, scope, or_maker)
+                yield from _sources(project, one.value, scope, kind)
         case ast.Call(func=ast.Name() | ast.Attribute() as function):
             symbol = project.resolve(function, scope)
-            if symbol in ("copy.copy", "copy.deepcopy") or (or_maker and _wraps(symbol)):
+            if symbol in ("copy.copy", "copy.deepcopy") or (
+                kind is not Kind.MODULE and _wraps(symbol)
+            ):
                 for inner in value.args[:1]:
-                    yield from _sources(project, inner, scope, or_maker)
-            if _is_class(project, function, scope):
+                    yield from _sources(project, inner, scope, kind)
+            if kind is not Kind.FUNCTION and _is_class(project, function, scope):
                 yield None
+            if symbol is None:
+                yield _CALLED
+            elif kind is Kind.FUNCTION and _CALLED in held_modules(project)[Kind.MODULE]:
+                found = project.definition(symbol)  # an object of it may be called
+                if found is not None and isinstance(found[1], ast.ClassDef):
+                    yield None
             yield from map(returned, named(project, function, scope))
     for part in held_parts(value):
-        yield from _sources(project, part, scope, or_maker)
+        yield from _sources(project, part, scope, kind)
 
 
 def _wraps(symbol: str | None) -> bool:

@@ -49,7 +49,8 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
             yield from (
                 (returned(k), value, scope_of(value)) for k in _targets(project, module, function)
             )
-        yield from ((key, one, scope_of(one)) for key, one in _parametrized(function))
+        given = (*_parametrized(function), *_defaults(function))
+        yield from ((key, one, scope_of(one)) for key, one in given)
         for name in parameters(function):
             for home, value in _fixtures(project).get(name, ()):
                 yield _local(function, name), value, Scope(home).around(value)
@@ -61,11 +62,37 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
             yield from ((key, one, scope) for key, one in _arguments(project, call, scope))
 
 
+def decorated(project: Project, module: Module) -> Iterator[tuple[Key, Key]]:
+    """Parameters by which decorators get functions, each with the function's name.
+
+    ``f`` and ``mlp`` of ``@register("mlp") def mlp(width): ...`` with ``def register(name): def keep(f): ...``.
+    """
+    for function in each(module.tree, ast.FunctionDef):
+        scope = Scope(module).around(function) if function.decorator_list else Scope(module)
+        for one in function.decorator_list:
+            called = one.func if isinstance(one, ast.Call) else one
+            for decorator in functions_of(project, called, scope):
+                for taker in each(decorator, ast.FunctionDef):
+                    for name in parameters(taker):
+                        for key in _targets(project, module, function):
+                            yield _local(taker, name), key
+
+
 def _results(function: ast.FunctionDef) -> Iterator[ast.expr]:
     """What a function returns or yields, but for plain data."""
     for one in each(function, ast.Return | ast.Yield):
         if one.value is not None and not isinstance(one.value, _DATA):
             yield one.value
+
+
+def _defaults(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:
+    """The defaults of parameters, but for plain data."""
+    spec = function.args
+    plain = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    names = [*plain[len(plain) - len(spec.defaults) :], *(one.arg for one in spec.kwonlyargs)]
+    for name, value in zip(names, [*spec.defaults, *spec.kw_defaults], strict=True):
+        if value is not None and not isinstance(value, _DATA):
+            yield _local(function, name), value
 
 
 def _parametrized(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:

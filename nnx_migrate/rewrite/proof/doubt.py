@@ -54,11 +54,16 @@ _INITIALIZERS = "flax.linen.initializers"  # functions and their type
 
 @dataclass(frozen=True)
 class Doubt:
-    """A place that is not proven."""
+    """A place that is not proven.
+
+    Attributes:
+      field: a class and its field that builds submodules, of which it is not known what it is given there.
+    """
 
     path: str
     line: int
     reason: str
+    field: tuple[str, str] | None = None
 
     @property
     def text(self) -> str:

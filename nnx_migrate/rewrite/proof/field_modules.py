@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.outside.module_values import may_take_module, unseen_takers
+from nnx_migrate.rewrite.outside.module_values import Kind, may_take_module, unseen_takers
 from nnx_migrate.rewrite.outside.places import Place
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.source.classes import ClassInfo, positional_fields
@@ -16,62 +16,69 @@ from nnx_migrate.source.project import Module, Project
 At = tuple[str, int]  # path and line
 
 
-@dataclass(frozen=True)
-class Arguments:
-    """What code gives to calls that it cannot see through.
-
-    Attributes:
-      modules: keywords and positions of arguments that may hold a module which is already built; "" for any.
-      makers: those of arguments that may hold a module, or build one.
-    """
-
-    modules: dict[str | int, At] = field(default_factory=dict)
-    makers: dict[str | int, At] = field(default_factory=dict)
+# By kind, keywords and positions of arguments that may hold what is of it; "" for any.
+Arguments = dict[Kind, dict[str | int, At]]
 
 
 @dataclass
 class FieldModules:
-    """What the code of a project, read file by file, gives."""
+    """What the code of a project, read file by file, gives to calls that it cannot see through."""
 
     project: Project
     attempt: Attempt
     classes: Sequence[ClassInfo]
-    arguments: Arguments = field(default_factory=Arguments)
+    arguments: Arguments = field(default_factory=lambda: {kind: {} for kind in Kind})
 
     def __post_init__(self) -> None:
-        self.open = frozenset(one.name for one in self.classes if one.name in self.attempt.values)
-        self.has_holders = any(self.attempt.modules_in[name] for name in self.open)
+        self.values = frozenset(one.name for one in self.classes if one.name in self.attempt.values)
+        self.kinds = {Kind.MODULE}
+        if any(self.attempt.modules_in[name] for name in self.values):
+            self.kinds.add(Kind.MAKER)
+        if any(self.attempt.open_in[one.name] for one in self.classes):
+            self.kinds.add(Kind.FUNCTION)
 
     def read(self, module: Module, places: Sequence[Place]) -> Arguments:
         """What the code of one file gives."""
-        found = Arguments()
+        found: Arguments = {kind: {} for kind in Kind}
         calls = [(one.node, one.scope) for one in places if isinstance(one.node, ast.Call)]
-        for key, call in unseen_takers(self.project, calls):
-            found.modules.setdefault(key, (module.path, call.lineno))
-        for key, call in unseen_takers(
-            self.project, calls if self.has_holders else (), or_maker=True
-        ):
-            found.makers.setdefault(key, (module.path, call.lineno))
+        for kind in self.kinds:
+            for key, call in unseen_takers(self.project, calls, kind):
+                found[kind].setdefault(key, (module.path, call.lineno))
         return found
 
     def add(self, given: Arguments) -> None:
         """Note what a file gives; the first that gives something is named."""
-        for key, at in given.modules.items():
-            self.arguments.modules.setdefault(key, at)
-        for key, at in given.makers.items():
-            self.arguments.makers.setdefault(key, at)
+        for kind, found in given.items():
+            for key, at in found.items():
+                self.arguments[kind].setdefault(key, at)
 
     def doubts(self) -> Iterator[tuple[str, Doubt]]:
-        """Classes that may be given modules they cannot take, by keyword or position."""
-        modules, makers = self.arguments.modules, self.arguments.makers
-        for cls in self.classes if modules or makers else ():
-            positions = positional_fields(cls) if cls.name in self.open else {}
+        """Classes that may be given modules, or functions that build some, which they cannot take."""
+        for cls in self.classes if any(self.arguments.values()) else ():
+            positions = positional_fields(cls) if cls.name in self.values else {}
             for name in (one.name for one in cls.fields):
-                is_holder = name in self.attempt.modules_in[cls.name]
-                given = makers if is_holder else modules
-                at = given.get(name) or given.get("") or given.get(positions.get(name, -1))
-                if at is None or not (is_holder or may_take_module(cls, name)):
-                    continue
-                handed = self.attempt.handed if is_holder else None
-                if handed is None or handed.why_not((cls.name, name)):
-                    yield cls.name, Doubt(*at, f"{name} may be given a module here")
+                for kind in self._refused(cls, name):
+                    given = self.arguments[kind]
+                    at = given.get(name) or given.get("") or given.get(positions.get(name, -1))
+                    if at is not None:
+                        yield from self._doubt(cls, name, kind, at)
+
+    def _refused(self, cls: ClassInfo, name: str) -> Iterator[Kind]:
+        """What a field does not take of code out of sight."""
+        if name in self.attempt.modules_in[cls.name]:
+            yield Kind.MAKER
+        elif may_take_module(cls, name):
+            yield Kind.MODULE
+        if name in self.attempt.open_in[cls.name]:
+            yield Kind.FUNCTION
+
+    def _doubt(self, cls: ClassInfo, name: str, kind: Kind, at: At) -> Iterator[tuple[str, Doubt]]:
+        handed, field = self.attempt.handed, (cls.name, name)
+        if kind is Kind.FUNCTION:
+            yield cls.name, Doubt(*at, f"{name} may be given a function that builds modules here")
+        elif kind is Kind.MODULE or handed is None:
+            yield cls.name, Doubt(*at, f"{name} may be given a module here")
+        elif handed.why_not(field):
+            is_built = field in handed.passed
+            reason = f"{name} may be given a module here"
+            yield cls.name, Doubt(*at, reason, field if is_built else None)

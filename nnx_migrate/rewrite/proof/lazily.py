@@ -103,7 +103,7 @@ class _Judge:
             return
         for path, every in self.attempt.doubts.items():
             for one in every:
-                yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason)
+                yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason, one.field)
         apart = self.team.divide(
             {"read": lambda: [*self._read()], "members": lambda: [*self._members()]}
         )

@@ -95,7 +95,7 @@ def _axis(analysis: ClassAnalysis, method: str, path: str, axis: int | None) -> 
 def _shows(analysis: ClassAnalysis, name: str, needed: set[str]) -> bool:
     """Whether a fact is one that a size shows: an argument that is not given has none."""
     path = ex.input_of(name)[0]
-    if ex.fact_of(name) != ex.GIVEN or path in analysis.interpreter.told:
+    if ex.fact_of(name) != ex.GIVEN or path in analysis.interpreter.extras.facts:
         return False
     return any(not ex.fact_of(one) and ex.input_of(one)[0] == path for one in needed)
 

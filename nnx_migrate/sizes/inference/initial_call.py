@@ -105,10 +105,10 @@ def _in_call(analysis: ClassAnalysis, argument: SizeArgument, use: Use) -> Expr 
     if found is None:
         raise Unsure(_unknown(argument), _is_first_default(value, argument))
     own = {ex.input_of(name)[0] for name in found.names if ex.fact_of(name)}
-    is_denied = not own.isdisjoint(analysis.interpreter.denied)
+    is_unpassed = not own.isdisjoint(analysis.interpreter.extras.unpassed)
     method = analysis.root.info.find(METHOD)
     names = {one.arg for one in each(method[1].args, ast.arg)} if method else set()
-    if is_denied:
+    if is_unpassed:
         raise Unsure(_unknown(argument), by_default=True)
     if not own <= names or (own and not use.primary):
         raise Unsure(_unknown(argument))

@@ -289,7 +289,9 @@ def _is_known(analysis: ClassAnalysis, condition: Expr | None, sized: set[str]) 
 def _is_size_given(analysis: ClassAnalysis, way: Way, sized: set[str]) -> bool:
     """Whether a way is open where a size is given: ``if c is not None: y = self.dense(c)``."""
     return (
-        len(way) == 1 and way[0] is not None and _given(way[0]) in sized - analysis.interpreter.told
+        len(way) == 1
+        and way[0] is not None
+        and _given(way[0]) in sized - analysis.interpreter.extras.facts
     )
 
 

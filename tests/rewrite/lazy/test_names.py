@@ -67,6 +67,23 @@ def test_a_lift_of_functions_of_scopes_is_refused(form: str, imports: str) -> No
     assert "flax.core.lift" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("imports", "called"),
+    [
+        ("import flax\n", "flax.core.lift.vmap"),
+        ("import flax.core\n", "flax.core.lift.vmap"),
+        ("import flax.core as fc\n", "fc.lift.vmap"),
+        ("from flax import core\n", "core.lift.vmap"),
+        ("import flax as fx\n", "fx.core.lift.vmap"),
+    ],
+)
+def test_it_is_refused_where_it_is_read_as_an_attribute(imports: str, called: str) -> None:
+    files = {"m.py": TRANSFORMS + imports + LIFT.format(called)}
+    (finding,) = rewrite_in_form(files, "auto").findings
+    assert (finding.path, finding.outcome) == ("m.py", "refused")
+    assert "flax.core.lift" in finding.message
+
+
 @pytest.mark.parametrize("form", ["lazy", "auto"])
 @pytest.mark.parametrize("imports", ["", "from flax.core import freeze\n", "from my import lift\n"])
 def test_a_lift_of_ones_own_transform_is_rewritten(form: str, imports: str) -> None:
