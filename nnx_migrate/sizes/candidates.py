@@ -142,12 +142,21 @@ class Candidates:
 
     def factories(self, cls: ClassInfo, field: str) -> tuple[Candidate, ...]:
         """Layers or classes that reach a class-valued field, each once; () when any is unknown."""
-        found = self._factories(cls, field, _DEPTH, self._given)
-        return tuple(one for one in found if one != _NONE)
+        return tuple(one for one in self._reaching(cls, field) if one != _NONE)
 
     def is_optional(self, cls: ClassInfo, field: str) -> bool:
         """Whether None reaches a class-valued field, too."""
-        return _NONE in self._factories(cls, field, _DEPTH, self._given)
+        return _NONE in self._reaching(cls, field)
+
+    def _reaching(self, cls: ClassInfo, field: str) -> tuple[Candidate, ...]:
+        key = cls.name, field
+        if key not in self._known:
+            self._known[key] = self._factories(cls, field, _DEPTH, self._given)
+        return self._known[key]
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, str], tuple[Candidate, ...]]:
+        return {}
 
     def _factories(
         self, cls: ClassInfo, field: str, depth: int, table: Table
