@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -71,27 +71,19 @@ def decide(
         memory: conversions of earlier attempts on the same project.
         team: who converts them.
     """
-    outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
-    kept = frozenset(
-        name
-        for name, cls in project.linen.items()
-        if name not in outside
-        and (_is_kept(cls) or not is_selected(cls.qualified, select, exclude))
-    )
     functions = [*factory_functions(project).values()]
-    early = dict(stuck_users(project, functions, targets))
-    early |= stuck_in_scope(project, scope_functions(project), targets)
-    early |= {name: _repeated(cls) for name, cls in project.linen.items() if cls.repeated}
-    decisions = Decisions(kept=kept, outside=outside, refused={**early, **barred})
+    decisions = _early_decisions(project, functions, targets, select, exclude)
+    decisions.refused.update(barred)
+    explicit_or_lazy = project.linen.keys() - decisions.kept - decisions.outside
     links = links_of(project)
-    pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
+    pending = frozenset(explicit_or_lazy - decisions.refused.keys())
     pending -= _join_cuts(project, decisions, links, pending)
     released: dict[str, FactoryFunction] = {}
     lifted: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
     waiting = Waiting(denied)
     while True:
-        lazy = project.linen.keys() - pending - kept - outside
+        lazy = explicit_or_lazy - pending
         fixed = (one for one in functions if not becomes_nnx(one, sizes, pending))
         staying = {**released, **{one.symbol: one for one in fixed}}
         known = left_to_first_calls(sizes, late, waiting.calls)
@@ -124,6 +116,27 @@ def decide(
             decisions.factories = tuple(active)
             return decisions
         pending -= gone
+
+
+def _early_decisions(
+    project: Project,
+    functions: Iterable[FactoryFunction],
+    targets: frozenset[int],
+    select: tuple[str, ...],
+    exclude: tuple[str, ...],
+) -> Decisions:
+    """What is known before any class is converted: what stays as it is, and what is refused for its users."""
+    outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
+    kept = frozenset(
+        name
+        for name, cls in project.linen.items()
+        if name not in outside
+        and (_is_kept(cls) or not is_selected(cls.qualified, select, exclude))
+    )
+    refused = dict(stuck_users(project, functions, targets))
+    refused |= stuck_in_scope(project, scope_functions(project), targets)
+    refused |= {name: _repeated(cls) for name, cls in project.linen.items() if cls.repeated}
+    return Decisions(kept=kept, outside=outside, refused=refused)
 
 
 def _helpless(refusals: Mapping[str, ClassRefusal], refused: frozenset[str]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from flax import nnx
 from jax.sharding import AbstractMesh, Mesh, NamedSharding
 
 from nnx_migrate.sharding.fitting import Misfit, refuse_other_words
-from nnx_migrate.sharding.leaves import leaf_shardings
+from nnx_migrate.sharding.leaves import LeafShardings, leaf_shardings
 from nnx_migrate.sharding.listing import (
     is_variable,
     names_without_axes,
@@ -79,6 +79,20 @@ def construct_named_sharding(
     refuse_other_words("missing", missing, get_args(Missing))
     resolver = leaf_shardings(mesh, rules, misfit, strict)
     leaves, treedef = jax.tree.flatten(state, is_leaf=is_variable)
+    shardings, bare = _shardings(state, leaves, resolver)
+    if bare:
+        paths = [paths_of(state)[position] for position in bare]
+        _report("parameters without logical axis names", paths, missing)
+    if not resolver.rules and (names := names_without_axes(state, mesh)):
+        _report("names without rules that are no mesh axes", names, missing)
+    result: T = jax.tree.unflatten(treedef, shardings)
+    return result
+
+
+def _shardings(
+    state: Any, leaves: list[Any], resolver: LeafShardings
+) -> tuple[list[Any], list[int]]:
+    """The sharding of each leaf, and the positions of those that lack names; errors say the path."""
     shardings, bare, silent = [], [], []
     for position, leaf in enumerate(leaves):
         try:
@@ -95,13 +109,7 @@ def construct_named_sharding(
             bare.append(position)
     if silent:
         raise SilentResolutionError(tuple(silent))
-    if bare:
-        paths = [paths_of(state)[position] for position in bare]
-        _report("parameters without logical axis names", paths, missing)
-    if not resolver.rules and (names := names_without_axes(state, mesh)):
-        _report("names without rules that are no mesh axes", names, missing)
-    result: T = jax.tree.unflatten(treedef, shardings)
-    return result
+    return shardings, bare
 
 
 def extract_named_sharding(tree: Any) -> Any:

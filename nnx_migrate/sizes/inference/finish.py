@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
@@ -34,69 +34,46 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
     spell_early_sizes(analysis)
     sites = {key: site_of(analysis, module) for key, module in analysis.interpreter.built.items()}
     analysis.problems.extend(misplaced(analysis))
-    output = as_array(_first_output(analysis.output))
-    last = output.axis(-1) if output else None
-    last = last and analysis.interpreter.loop_names.at(last, analysis.root.info.node)
-    carried = {
+    last = _output_features(analysis)
+    statics = {k: v for k, v in analysis.interpreter.statics.items() if v is not None}
+    every = {
         key: tuple((name, one.text, two.text) for name, one, two in entries)
         for key, entries in analysis.interpreter.carried.items()
     }
-    texts = [text for site in sites.values() for text in site.sizes.values()]
-    texts += [text for text in analysis.interpreter.statics.values() if text is not None]
     exported = [last.text] if last and analysis.exported else []
-    every = _names(carried)
-    carried = used_carries(carried, [*texts, *exported])
-    lost = every - _names(carried)
-    whole = {path: ex.input_shape(path).text for path in analysis.shapes}
-    spared = _spared(analysis)
-    analysis.required.update(name for path, name in whole.items() if path not in spared)
-    analysis.optional.update(name for path, name in whole.items() if path in spared)
+    carried = used_carries(every, [*_site_sizes(sites), *statics.values(), *exported])
+    whole = _whole_shapes(analysis)
     needed = needed_inputs(analysis, sites, carried) | set(whole.values())
     needed |= {n for n in (last.names if last else ()) if _path(n) in analysis.shapes}
     arguments = name_arguments(analysis, needed, entered_at(analysis, sites, carried))
     rename = renamer(analysis, arguments)
-    statics = {k: v for k, v in analysis.interpreter.statics.items() if v is not None}
-    reads = shape_reads(analysis)
-    dims = {
-        key: rename(text)
-        for key, text in statics.items()
-        if (set(INPUT.findall(text)) <= needed if INPUT.search(text) else key in reads)
-    }
-    used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
-    used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
-    final = {key: renamed_site(site, rename, used) for key, site in sites.items()}
-    loops = {
-        key: tuple(LoopCarry(n, rename(one), rename(two)) for n, one, two in entries)
-        for key, entries in carried.items()
-    }
-    seen = analysis.interpreter.statics
-    known = Found(
-        final,
-        dims,
-        lambda key: rename(statics.get(key, "")) if key in seen else None,
-        loops,
-        arguments,
-    )
+    found = _found(analysis, sites, carried, needed, arguments, rename)
     return ClassSizes(
         new_arguments=tuple(
             {a.name: a for a in (*arguments.values(), *analysis.opaque.values())}.values()
         ),
-        sites=final,
-        dims=dims,
-        carried=loops,
-        handed=handed_to_bases(analysis, known),
+        sites=found.sites,
+        dims=found.dims,
+        carried=found.carried,
+        handed=handed_to_bases(analysis, found),
         facts=frozenset(
-            key for key in dims if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
+            key
+            for key in found.dims
+            if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
         ),
         decisive=_decisive(analysis, sites, arguments),
         full_shapes={path: arguments[name].name for path, name in whole.items()},
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
-        out_features=rename(last.text) if last and _exportable(last, needed, lost) else None,
+        out_features=(
+            rename(last.text)
+            if last and _exportable(last, needed, _names(every) - _names(carried))
+            else None
+        ),
         exports_out_features=analysis.exported,
         problems=(
             *analysis.problems,
             *analysis.interpreter.problems,
-            *_needed_early(analysis, final),
+            *_needed_early(analysis, found.sites),
         ),
         untold=(*analysis.untold,),
         elsewhere=(*analysis.elsewhere,),
@@ -104,6 +81,56 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         unpassed=(*analysis.unpassed,),
         review=(*analysis.interpreter.review, *only_elsewhere(analysis)),
         origins=analysis.origins,
+    )
+
+
+def _output_features(analysis: ClassAnalysis) -> Expr | None:
+    """The size of the output's last axis, spelled behind the last statement of the class."""
+    output = as_array(_first_output(analysis.output))
+    last = output.axis(-1) if output else None
+    return last and analysis.interpreter.loop_names.at(last, analysis.root.info.node)
+
+
+def _site_sizes(sites: Mapping[int, Site]) -> Iterator[str]:
+    return (text for site in sites.values() for text in site.sizes.values())
+
+
+def _whole_shapes(analysis: ClassAnalysis) -> Mapping[str, str]:
+    """The call parameters whose whole shape is an argument, each noted as required or optional."""
+    whole = {path: ex.input_shape(path).text for path in analysis.shapes}
+    spared = _spared(analysis)
+    for path, name in whole.items():
+        (analysis.optional if path in spared else analysis.required).add(name)
+    return whole
+
+
+def _found(
+    analysis: ClassAnalysis,
+    sites: Mapping[int, Site],
+    carried: Mapping[int, tuple[tuple[str, str, str], ...]],
+    needed: set[str],
+    arguments: Mapping[str, SizeArgument],
+    rename: Callable[[str], str],
+) -> Found:
+    """Sites and sizes in the words of the constructor."""
+    statics, reads = analysis.interpreter.statics, shape_reads(analysis)
+    dims = {
+        key: rename(text)
+        for key, text in statics.items()
+        if text is not None
+        and (set(INPUT.findall(text)) <= needed if INPUT.search(text) else key in reads)
+    }
+    used = {*_site_sizes(sites), *dims.values()}
+    used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
+    return Found(
+        {key: renamed_site(site, rename, used) for key, site in sites.items()},
+        dims,
+        lambda key: rename(statics[key] or "") if key in statics else None,
+        {
+            key: tuple(LoopCarry(n, rename(one), rename(two)) for n, one, two in entries)
+            for key, entries in carried.items()
+        },
+        arguments,
     )
 
 
@@ -123,7 +150,7 @@ def _decisive(
     analysis: ClassAnalysis, sites: Mapping[int, Site], arguments: Mapping[str, SizeArgument]
 ) -> frozenset[str]:
     """Arguments whose being None decides a size here, or in a class that gets them."""
-    texts = [text for site in sites.values() for text in site.sizes.values()]
+    texts = _site_sizes(sites)
     names = {shown_by(name, arguments) for text in texts for name in INPUT.findall(text)}
     known = {**arguments, **analysis.opaque}
     for site in sites.values():

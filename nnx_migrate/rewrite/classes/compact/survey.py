@@ -130,49 +130,16 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     wrappers = method.items.keys() - items.keys()
     lazy = made_by_the_call(method.method, items, replaced)
     items = {key: item for key, item in items.items() if key not in lazy}
-    refuse_lazy(method.method, items, RULE)
-    refuse_leaks(method.method, items, RULE)
-    refuse_equal_keys(method.method, items, RULE)
-    refuse_last_rounds(method.method, items, RULE)
-    changed = changed_elsewhere(method.project, method.scope, method.method)
-    effects = effects_on(method.project, method.scope, method.cls, method.method)
-    check_calls(method.method, items, wrappers)
-    refuse_late_reads(method.method, items)
-    body = [
-        one
-        for one in method.method.body
-        if method.common.get(id(one)) != GONE or any(id(node) in items for node in walk(one))
-    ]  # what goes counts where it builds something
-    steps = with_aliases(flow_of(body, items), method.method)
+    _refuse(method, items, wrappers)
+    steps = _steps(method, items, items)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
-    answers = answers_in(method.cls, method.method, method.items, replaced)
-    asked = {**replaced, **answers}
-    unknown = [*method.unknown, ANSWER]
-    moves = moves_of(
-        method.project,
-        method.scope,
-        method.method,
-        items,
-        taint_of(steps, unknown, asked),
-        asked,
-        method.context,
-        method.cls,
-    )
-    moved = {key: frozenset[str]() for key in moves.values}
-    replaced |= moved
-    taint = taint_of(steps, method.unknown, replaced)
-    changing = changed_globals(method.method, steps)
-    if answers or changing:
-        unknown += changing
-        asked |= {**traits_in(method.project, method.scope, method.method, asked), **moved}
-        refuse_answers(steps, taint, taint_of(steps, unknown, asked), asked, moves.values)
+    moves, taint = _moves(method, items, steps, replaced)
+    replaced |= {key: frozenset() for key in moves.values}
     shapes.whole = _whole(items, moves, _widths(method.sizes), method.context)
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
     shapes.incomplete = _holders(method.method, items.keys() - shapes.whole)
-    counting = steps
-    if method.counted:
-        counting = with_aliases(flow_of(body, {**items, **method.counted}), method.method)
+    counting = _steps(method, items, {**items, **method.counted}) if method.counted else steps
     names, indexes = _names(method, counting, taint)  # Linen gives names where it builds
     names = _without_counted(names, method.counted)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
@@ -189,9 +156,62 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
         replaced,
         told,
         fixed,
-        changed,
-        effects,
+        changed_elsewhere(method.project, method.scope, method.method),
+        effects_on(method.project, method.scope, method.cls, method.method),
     )
+
+
+def _refuse(method: CompactMethod, items: Mapping[int, Item], wrappers: Collection[int]) -> None:
+    """Refuse what no ``__init__`` can build as this method does."""
+    refuse_lazy(method.method, items, RULE)
+    refuse_leaks(method.method, items, RULE)
+    refuse_equal_keys(method.method, items, RULE)
+    refuse_last_rounds(method.method, items, RULE)
+    check_calls(method.method, items, wrappers)
+    refuse_late_reads(method.method, items)
+
+
+def _steps(
+    method: CompactMethod, items: Mapping[int, Item], counted: Mapping[int, Item]
+) -> tuple[Step, ...]:
+    """The steps in which the method builds ``counted``: what goes counts where it builds an item."""
+    body = [
+        one
+        for one in method.method.body
+        if method.common.get(id(one)) != GONE or any(id(node) in items for node in walk(one))
+    ]
+    return with_aliases(flow_of(body, counted), method.method)
+
+
+def _moves(
+    method: CompactMethod, items: Mapping[int, Item], steps: tuple[Step, ...], replaced: Replaced
+) -> tuple[Moves, Taint]:
+    """What moves from the calls to ``__init__``, and what the method's parameters reach then.
+
+    Raises:
+      Refused: what ``__init__`` needs hangs on an answer that another moment gives otherwise.
+    """
+    answers = answers_in(method.cls, method.method, method.items, replaced)
+    asked = {**replaced, **answers}
+    unknown = [*method.unknown, ANSWER]
+    moves = moves_of(
+        method.project,
+        method.scope,
+        method.method,
+        items,
+        taint_of(steps, unknown, asked),
+        asked,
+        method.context,
+        method.cls,
+    )
+    moved = {key: frozenset[str]() for key in moves.values}
+    taint = taint_of(steps, method.unknown, {**replaced, **moved})
+    changing = changed_globals(method.method, steps)
+    if answers or changing:
+        unknown += changing
+        asked |= {**traits_in(method.project, method.scope, method.method, asked), **moved}
+        refuse_answers(steps, taint, taint_of(steps, unknown, asked), asked, moves.values)
+    return moves, taint
 
 
 def _names(
