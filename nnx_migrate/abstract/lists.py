@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.joining import join_all
 from nnx_migrate.abstract.values import (
     Choice,
     Extended,
@@ -13,7 +14,6 @@ from nnx_migrate.abstract.values import (
     Sequence,
     Unknown,
     Value,
-    join_all,
 )
 
 

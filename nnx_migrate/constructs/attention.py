@@ -17,7 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Unknown, Value, is_none
+from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.values import Unknown, Value
 from nnx_migrate.constructs.common.base import linen
 from nnx_migrate.constructs.common.layers import own
 from nnx_migrate.constructs.common.references import renamed

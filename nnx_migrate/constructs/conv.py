@@ -16,7 +16,8 @@ import ast
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Static, constant, ending
+from nnx_migrate.abstract.questions import constant
+from nnx_migrate.abstract.values import Static, ending
 from nnx_migrate.constructs.common.layers import native, own
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, together

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.abstract.values import as_array, ending
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.values import ending
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import native, own, read
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept

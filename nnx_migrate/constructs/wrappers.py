@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.joining import join_all
 from nnx_migrate.abstract.lists import parts_of
 from nnx_migrate.abstract.values import (
     STARRED,
@@ -26,7 +27,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    join_all,
 )
 from nnx_migrate.constructs.cells import carry_of
 from nnx_migrate.constructs.common.base import linen

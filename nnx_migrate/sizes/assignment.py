@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.lists import alike
+from nnx_migrate.abstract.questions import held_modules
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
@@ -20,7 +21,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    held_modules,
 )
 from nnx_migrate.sizes.attributes import OpenShape, leading
 from nnx_migrate.sizes.frames import Frame

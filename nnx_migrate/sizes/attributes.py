@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.joining import as_array, join
+from nnx_migrate.abstract.questions import spelled_out
 from nnx_migrate.abstract.values import (
     NONE,
     STARRED,
@@ -29,9 +31,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    as_array,
-    join,
-    spelled_out,
 )
 from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.fields.modules import is_module

@@ -7,16 +7,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import (
-    Argument,
-    Array,
-    Library,
-    Partial,
-    Static,
-    Unknown,
-    Value,
-    as_array,
-)
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.values import Argument, Array, Library, Partial, Static, Unknown, Value
 from nnx_migrate.sizes.fields.values import given_to_parameter, possible_values
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.source.names import last_name

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Sequence, Unknown, Value, is_none, join
+from nnx_migrate.abstract.joining import join
+from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.values import Sequence, Unknown, Value
 from nnx_migrate.sizes.expressions.conditions import joined, truth
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.presence import ALWAYS, Side, presence

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import Choice, Instance, Submodule, Use, Value, is_none
+from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.values import Choice, Instance, Submodule, Use, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from nnx_migrate.abstract.questions import class_name, is_none
 from nnx_migrate.abstract.values import (
     Choice,
     Class,
@@ -16,8 +17,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    class_name,
-    is_none,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.detached import unattached

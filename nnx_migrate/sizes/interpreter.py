@@ -17,6 +17,8 @@ from typing import Self
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.questions import held_modules
 from nnx_migrate.abstract.slices import is_one
 from nnx_migrate.abstract.values import (
     Argument,
@@ -30,8 +32,6 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Use,
     Value,
-    as_array,
-    held_modules,
 )
 from nnx_migrate.sizes.extras import NO_EXTRAS, Extras
 from nnx_migrate.sizes.factory_calls import FactoryFunction

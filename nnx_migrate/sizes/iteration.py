@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.joining import join_all
 from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     Argument,
@@ -23,7 +24,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    join_all,
 )
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.statics import static_of

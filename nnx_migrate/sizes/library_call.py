@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Static, Value, is_none
+from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.values import Array, Static, Value
 from nnx_migrate.sizes.frames import Frame
 
 if TYPE_CHECKING:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nnx_migrate.abstract.values import (
-    Array,
-    Lift,
-    Record,
-    Sequence,
-    Static,
-    Unknown,
-    Value,
-    as_array,
-    is_none,
-)
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.values import Array, Lift, Record, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.ranks import is_row
 
 Args = tuple[Value, ...]

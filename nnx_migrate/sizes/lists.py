@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from nnx_migrate.abstract.joining import join
 from nnx_migrate.abstract.lists import alike, joined_lists
 from nnx_migrate.abstract.values import (
     NONE,
@@ -20,7 +21,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    join,
 )
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.source.changes import CHANGING, changed_names

@@ -12,6 +12,8 @@ from contextlib import nullcontext
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.joining import as_array, join, join_all
+from nnx_migrate.abstract.questions import by_position
 from nnx_migrate.abstract.values import (
     SPREAD,
     STARRED,
@@ -31,10 +33,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    as_array,
-    by_position,
-    join,
-    join_all,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.shapes import ShapeCall, opaque

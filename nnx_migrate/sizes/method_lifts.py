@@ -11,16 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import (
-    Array,
-    Lift,
-    Record,
-    Sequence,
-    Value,
-    as_array,
-    constant,
-    is_none,
-)
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.questions import constant, is_none
+from nnx_migrate.abstract.values import Array, Lift, Record, Sequence, Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lifts import is_whole, number_of
 from nnx_migrate.source.classes import ClassInfo

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.values import (
     NONE,
     Instance,
@@ -15,7 +16,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    as_array,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.shapes import ShapeCall

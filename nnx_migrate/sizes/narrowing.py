@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from nnx_migrate.abstract.values import Argument, Array, Choice, Value, is_instance, without_none
+from nnx_migrate.abstract.questions import is_instance, without_none
+from nnx_migrate.abstract.values import Argument, Array, Choice, Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.ranks import ranked
 from nnx_migrate.source.project import Project

@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import Array, Value, as_array
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.values import Array, Value
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.questions import held_modules
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
@@ -24,7 +25,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Submodule,
     Value,
-    held_modules,
 )
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped, length_of

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nnx_migrate.abstract.expression import Expr, is_given
+from nnx_migrate.abstract.joining import join
 from nnx_migrate.abstract.values import (
     NONE,
     SPREAD,
@@ -27,7 +28,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    join,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.annotations import annotated_symbol, says_module

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.questions import is_none
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
@@ -24,7 +25,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    is_none,
 )
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.frames import Function

@@ -160,21 +160,26 @@ def apply(
     _check_unchanged(before, after, mutable, values)
     if mutable is False:
         return outputs
-    extra = {name: values[name] for name in values if in_filter(mutable, name)}
-    changed = {
-        key: _reboxed(values, key, value)
-        for key, value in after.items()
-        if in_filter(mutable, key[0]) and not is_missing(value)
-    }
-    return outputs, {
-        **{name: dict(value) for name, value in extra.items()},
-        **nested(_in_order(changed, extra, here)),
-    }
+    return outputs, _changed(after, values, here)
 
 
 def _call(here: Running, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     with running(here):
         return method(*args, **kwargs)
+
+
+def _changed(after: Mapping[Path, Any], values: Mapping[str, Any], call: Running) -> dict[str, Any]:
+    """Every mutable collection after the call, in the boxes in which it was given."""
+    given = {name: values[name] for name in values if in_filter(call.mutable, name)}
+    changed = {
+        key: _reboxed(values, key, value)
+        for key, value in after.items()
+        if in_filter(call.mutable, key[0]) and not is_missing(value)
+    }
+    return {
+        **{name: dict(value) for name, value in given.items()},
+        **nested(_in_order(changed, given, call)),
+    }
 
 
 # ---- variables

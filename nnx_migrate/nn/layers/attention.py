@@ -6,6 +6,7 @@ float32 and ignores ``precision``; Linen computes in the layer's dtype.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -121,40 +122,31 @@ class MultiHeadDotProductAttention(nnx.Module):
         self.normalize_qk = normalize_qk
         self.force_fp32_for_softmax = force_fp32_for_softmax
 
-        common = {"use_bias": use_bias, "dtype": dtype, "param_dtype": param_dtype}
-        common |= {"precision": precision, "rngs": rngs}
+        linear = functools.partial(
+            nnx.LinearGeneral,
+            use_bias=use_bias,
+            dtype=dtype,
+            param_dtype=param_dtype,
+            precision=precision,
+            rngs=rngs,
+        )
         heads = (num_heads, self.head_dim)
         kv_size = in_kv_features or in_features
         sizes = {"query": in_features, "key": kv_size, "value": in_v_features or kv_size}
+        inits = {"kernel_init": kernel_init, "bias_init": bias_init}
         for name, size in sizes.items():
-            projection = nnx.LinearGeneral(
-                size,
-                heads,
-                kernel_init=kernel_init,
-                bias_init=bias_init,
-                dot_general=_adapted(qkv_dot_general),
-                **common,
-            )
+            projection = linear(size, heads, dot_general=_adapted(qkv_dot_general), **inits)
             setattr(self, name, projection)
-        self.out = nnx.LinearGeneral(
+        self.out = linear(
             heads,
             self.out_features,
             axis=(-2, -1),
             kernel_init=out_kernel_init or kernel_init,
             bias_init=out_bias_init or bias_init,
             dot_general=_adapted(out_dot_general),
-            **common,
         )
         if normalize_qk:
-            for name in ("query_ln", "key_ln"):
-                norm = LayerNorm(
-                    dtype=dtype,
-                    param_dtype=param_dtype,
-                    use_bias=False,
-                    in_features=self.head_dim,
-                    rngs=rngs,
-                )
-                setattr(self, name, norm)
+            self._build_norms(rngs)
         self.dropout_stream = nnx.data(stream(rngs, "dropout") if dropout_rate > 0.0 else None)
         self.cached_key = nnx.data(None)
         self.cached_value = nnx.data(None)
@@ -162,6 +154,17 @@ class MultiHeadDotProductAttention(nnx.Module):
         self.is_prepared = False  # whether it had an empty cache before any call
         if decode and cache_shape is not None:
             self.init_cache(cache_shape)
+
+    def _build_norms(self, rngs: nnx.Rngs) -> None:
+        for name in ("query_ln", "key_ln"):
+            norm = LayerNorm(
+                dtype=self.dtype,
+                param_dtype=self.param_dtype,
+                use_bias=False,
+                in_features=self.head_dim,
+                rngs=rngs,
+            )
+            setattr(self, name, norm)
 
     def init_cache(self, input_shape: Sequence[int], dtype: Any = jnp.float32) -> None:
         """Empty the cache for key inputs of ``(*batch, max_length, features)`` and ``dtype``."""

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.joining import join
+from nnx_migrate.abstract.questions import held_modules
 from nnx_migrate.abstract.values import (
     Extended,
     Record,
@@ -17,8 +19,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    held_modules,
-    join,
 )
 from nnx_migrate.sizes.expressions.list_parts import leave_filtered
 from nnx_migrate.sizes.expressions.subscripts import key_text

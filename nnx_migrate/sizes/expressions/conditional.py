@@ -7,7 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import Value, join, join_given
+from nnx_migrate.abstract.joining import join, join_given
+from nnx_migrate.abstract.values import Value
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.expressions.doubtful import doubtful
 from nnx_migrate.sizes.frames import Frame

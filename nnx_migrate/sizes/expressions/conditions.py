@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.questions import given_when, is_instance, is_none
 from nnx_migrate.abstract.values import (
     Array,
     Choice,
@@ -21,9 +22,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    given_when,
-    is_instance,
-    is_none,
 )
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.sizes.attributes import ShapeOf

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.lists import joined_lists
-from nnx_migrate.abstract.values import (
-    Record,
-    Sequence,
-    Static,
-    Unknown,
-    Value,
-    constant,
-)
+from nnx_migrate.abstract.questions import constant
+from nnx_migrate.abstract.values import Record, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.expressions.calls import read_call
 from nnx_migrate.sizes.expressions.comprehensions import read_comprehension, read_dict_comprehension
 from nnx_migrate.sizes.expressions.conditional import conditional

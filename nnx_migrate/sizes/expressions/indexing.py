@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes, slices
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.questions import is_none
 from nnx_migrate.abstract.values import (
     Array,
     Extended,
@@ -18,7 +19,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    is_none,
 )
 from nnx_migrate.sizes.fields.numbers import may_be_no_place
 from nnx_migrate.sizes.frames import Frame

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.joining import as_array, join_all
 from nnx_migrate.abstract.lists import joined_lists
+from nnx_migrate.abstract.questions import is_scalar
 from nnx_migrate.abstract.shapes import Dim
 from nnx_migrate.abstract.values import (
     Array,
@@ -21,9 +23,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    as_array,
-    is_scalar,
-    join_all,
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expressions.conditions import is_told, truth, truth_of

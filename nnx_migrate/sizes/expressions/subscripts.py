@@ -10,7 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.expression import Const, Expr
+from nnx_migrate.abstract.joining import join, join_all
 from nnx_migrate.abstract.lists import alike
+from nnx_migrate.abstract.questions import is_none
 from nnx_migrate.abstract.values import (
     NONE,
     Argument,
@@ -29,9 +31,6 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Unknown,
     Value,
-    is_none,
-    join,
-    join_all,
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf, leading
 from nnx_migrate.sizes.expressions.indexing import index_array

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Choice, Sequence, Use, Value, as_array
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.values import Choice, Sequence, Use, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
 from nnx_migrate.sizes.inference.checks import misplaced, only_elsewhere

@@ -6,7 +6,8 @@ import ast
 import re
 from dataclasses import replace
 
-from nnx_migrate.abstract.values import Instance, Static, Submodule, class_name
+from nnx_migrate.abstract.questions import class_name
+from nnx_migrate.abstract.values import Instance, Static, Submodule
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.nesting import given_name

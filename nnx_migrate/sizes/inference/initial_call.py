@@ -12,16 +12,8 @@ from dataclasses import dataclass
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import (
-    SPREAD,
-    Argument,
-    Static,
-    Unknown,
-    Use,
-    Value,
-    given_when,
-    is_none,
-)
+from nnx_migrate.abstract.questions import given_when, is_none
+from nnx_migrate.abstract.values import SPREAD, Argument, Static, Unknown, Use, Value
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.static_parameters import defaults_of

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import Instance, Submodule, class_name
+from nnx_migrate.abstract.questions import class_name
+from nnx_migrate.abstract.values import Instance, Submodule
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.in_scope import is_in_scope, numbered_at
 from nnx_migrate.sizes.inference.initial_call import METHOD

@@ -9,7 +9,8 @@ from itertools import combinations
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Instance, Submodule, Use, held_modules
+from nnx_migrate.abstract.questions import held_modules
+from nnx_migrate.abstract.values import Instance, Submodule, Use
 from nnx_migrate.sizes.expressions.conditions import HAS
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.module_arguments import makes_variables

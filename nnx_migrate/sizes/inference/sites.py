@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nnx_migrate.abstract.values import Instance, Submodule, Use, class_name
+from nnx_migrate.abstract.questions import class_name
+from nnx_migrate.abstract.values import Instance, Submodule, Use
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.sizes.inference.call_forms import call_forms

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.questions import is_none
 from nnx_migrate.abstract.values import (
     SPREAD,
     Argument,
@@ -18,8 +20,6 @@ from nnx_migrate.abstract.values import (
     Sequence,
     Use,
     Value,
-    as_array,
-    is_none,
 )
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis

@@ -6,17 +6,9 @@ from collections.abc import Container
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import (
-    NONE,
-    Array,
-    Sequence,
-    Unknown,
-    Value,
-    as_array,
-    constant,
-    is_none,
-    is_scalar,
-)
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.questions import constant, is_none, is_scalar
+from nnx_migrate.abstract.values import NONE, Array, Sequence, Unknown, Value
 from nnx_migrate.sizes.asked_shapes import shaped
 from nnx_migrate.sizes.library.fallback import static_call
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries

@@ -7,17 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nnx_migrate.abstract.values import (
-    Choice,
-    Class,
-    Factories,
-    Lift,
-    Partial,
-    Unknown,
-    Value,
-    constant,
-    is_none,
-)
+from nnx_migrate.abstract.questions import constant, is_none
+from nnx_migrate.abstract.values import Choice, Class, Factories, Lift, Partial, Unknown, Value
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.method_lifts import shares_all
 

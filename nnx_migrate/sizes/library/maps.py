@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.questions import is_none
 from nnx_migrate.abstract.shapes import agreed
 from nnx_migrate.abstract.values import (
     NONE,
@@ -17,8 +19,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    as_array,
-    is_none,
 )
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.library.axes import inserted

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array, is_none
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.signatures import reading
 

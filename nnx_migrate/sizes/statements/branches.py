@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Value, join, join_given
+from nnx_migrate.abstract.joining import join, join_given
+from nnx_migrate.abstract.values import Value
 from nnx_migrate.sizes.chance import chance_sides, joined_by_chance
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.flow import RAISE, Rest

@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.lists import with_perhaps
-from nnx_migrate.abstract.values import (
-    Array,
-    Sequence,
-    Unknown,
-    Value,
-    as_array,
-)
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.widening import common_axes, widened

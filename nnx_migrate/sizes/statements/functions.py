@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.joining import join
+from nnx_migrate.abstract.questions import by_position
 from nnx_migrate.abstract.values import (
     NONE,
     SPREAD,
@@ -21,8 +23,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    by_position,
-    join,
 )
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.lifts import call_lifted

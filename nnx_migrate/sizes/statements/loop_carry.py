@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.slices import bounds
-from nnx_migrate.abstract.values import Argument, Array, Unknown, Value, as_array
+from nnx_migrate.abstract.values import Argument, Array, Unknown, Value
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
 from nnx_migrate.sizes.loop_names import inside

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.joining import as_array, common_rank
 from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     Argument,
@@ -22,8 +23,6 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
-    as_array,
-    common_rank,
 )
 
 _VARYING = f"{ex.FOREIGN}varying_"

@@ -6,16 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import (
-    Argument,
-    Array,
-    Native,
-    Record,
-    Unknown,
-    Value,
-    as_array,
-    is_none,
-)
+from nnx_migrate.abstract.joining import as_array
+from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.values import Argument, Array, Native, Record, Unknown, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.library_call import LibraryCall
