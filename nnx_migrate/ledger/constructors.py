@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from nnx_migrate.ledger.infer import Inference
-from nnx_migrate.ledger.scopes import Scope
+from nnx_migrate.ledger.scope_data import Scope
 
 _NAME = "rngs"
 

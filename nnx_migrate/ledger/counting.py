@@ -16,7 +16,8 @@ from nnx_migrate.ledger.places import Method, Places
 from nnx_migrate.ledger.project import Project, Read
 from nnx_migrate.ledger.reach import taints
 from nnx_migrate.ledger.resolve import Definition, Resolver, Symbol, Taints, is_linen
-from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
+from nnx_migrate.ledger.scope_data import Scope, Unit
+from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS
 from nnx_migrate.ledger.suspects import suspects
 from nnx_migrate.ledger.verdicts import ClassKey, Judge, Verdict, class_key
 

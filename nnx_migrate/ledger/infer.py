@@ -28,7 +28,8 @@ from nnx_migrate.ledger.resolve import (
     lookup,
     under,
 )
-from nnx_migrate.ledger.scopes import Binding, Scope, enclosing_method
+from nnx_migrate.ledger.scope_data import Binding, Scope
+from nnx_migrate.ledger.scopes import enclosing_method
 from nnx_migrate.ledger.trees import walk
 from nnx_migrate.ledger.values import (
     ANY,

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.ledger.data import Source
-from nnx_migrate.ledger.scopes import Unit, analyse
+from nnx_migrate.ledger.scope_data import Unit
+from nnx_migrate.ledger.scopes import analyse
 from nnx_migrate.ledger.statements import Statement, statements_of
 from nnx_migrate.ledger.trees import statements, walk
 
@@ -121,16 +122,6 @@ def _beside(name: str, importer: str) -> list[str]:
     """A name in the importer's folder and in those above it, nearest first."""
     parts = importer.split(".")[:-1]
     return [".".join([*parts[:size], name]) for size in range(len(parts), 0, -1)]
-
-
-def _absolute(base: str, module: str, is_package: bool) -> str:
-    level = len(base) - len(base.lstrip("."))
-    rest = base[level:]
-    if not level:
-        return rest
-    parts = module.split(".")
-    keep = parts[: len(parts) - level + (1 if is_package else 0)]
-    return ".".join([*keep, rest] if rest else keep)
 
 
 def _parse(source: Source) -> ast.Module | None:

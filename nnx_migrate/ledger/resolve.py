@@ -11,7 +11,7 @@ import builtins
 from dataclasses import dataclass
 
 from nnx_migrate.ledger.project import Project
-from nnx_migrate.ledger.scopes import Binding, Scope, Unit
+from nnx_migrate.ledger.scope_data import Binding, Scope, Unit
 
 Taints = dict[str, frozenset[str]]  # module -> its globals that may have to do with flax
 

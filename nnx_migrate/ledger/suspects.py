@@ -10,7 +10,7 @@ import ast
 from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.reach import bound_by, brings_flax
 from nnx_migrate.ledger.resolve import Taints
-from nnx_migrate.ledger.scopes import Binding, Unit
+from nnx_migrate.ledger.scope_data import Binding, Unit
 from nnx_migrate.ledger.statements import imports_of
 
 

@@ -16,7 +16,7 @@ from nnx_migrate.ledger.resolve import (
     Unknown,
     under,
 )
-from nnx_migrate.ledger.scopes import Scope
+from nnx_migrate.ledger.scope_data import Scope
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from enum import Enum
 from nnx_migrate.ledger.externals import NOT_FLAX, is_class_name
 from nnx_migrate.ledger.infer import Inference
 from nnx_migrate.ledger.resolve import LINEN, Definition, Symbol, Unknown, under
-from nnx_migrate.ledger.scopes import Scope
+from nnx_migrate.ledger.scope_data import Scope
 from nnx_migrate.ledger.values import Instance, Value, Values, lacks_method, symbol_state
 
 

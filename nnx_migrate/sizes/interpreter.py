@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Self
 
 from nnx_migrate.abstract import expression as ex
@@ -45,9 +45,8 @@ from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.leaving import leaves
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import walk
 
-OUT_VARIABLE = "out_features_"
 _STEPS = 200_000
 
 
@@ -412,34 +411,6 @@ def _turns(call: ast.Call, count: int) -> ast.For:
     (loop,) = ast.parse(f"for layers in rounds:{calls}").body
     assert isinstance(loop, ast.For)
     return ast.increment_lineno(loop, call.lineno - 1)
-
-
-def out_variable(layer: Submodule) -> str:
-    """Local variable of ``__init__`` that holds the output size of a run-time class.
-
-    ``out_features_of_conv`` for ``self.conv(...)``, with a number where several calls are named so.
-    """
-    call, owner = layer.call, layer.owner
-    stem = _called_name(call)
-    calls = _calls_named(owner.info.node, stem) if owner is not None else ()
-    number = next((i for i, one in enumerate(calls) if one is call), None)
-    if number is None:
-        return f"{OUT_VARIABLE}{call.lineno}_{call.col_offset}"
-    return f"{OUT_VARIABLE}of_{stem}" + (f"_{number}" if len(calls) > 1 else "")
-
-
-def _called_name(call: ast.Call) -> str:
-    match call.func:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-    return "layer"
-
-
-@lru_cache(maxsize=1024)
-def _calls_named(node: ast.AST, stem: str) -> tuple[ast.Call, ...]:
-    """The calls of this name in a class, in the order of its text."""
-    calls = [one for one in each(node, ast.Call) if _called_name(one) == stem]
-    return tuple(sorted(calls, key=lambda one: (one.lineno, one.col_offset)))
 
 
 def spellable(expression: Expr) -> bool:

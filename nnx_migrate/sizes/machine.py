@@ -43,11 +43,12 @@ from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.expressions.evaluation import evaluate
 from nnx_migrate.sizes.fields.modules import is_module
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.interpreter import Interpreter, out_variable
+from nnx_migrate.sizes.interpreter import Interpreter
 from nnx_migrate.sizes.library.dispatch import call_library
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.lists import lose_handed
 from nnx_migrate.sizes.loop_names import loop_around
+from nnx_migrate.sizes.out_variables import out_variable
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
 from nnx_migrate.sizes.unknown_builders import check_maker, check_mixed, note_unknown

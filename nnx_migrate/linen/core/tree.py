@@ -85,11 +85,6 @@ def modules_in(value: Any) -> Iterator[tuple[str, Any]]:
     yield from found
 
 
-def has_modules(value: Any) -> bool:
-    """Whether there is a module in ``value``."""
-    return any(True for _ in modules_in(value))
-
-
 def freeze_attr(value: Any) -> Any:
     """``value`` with tuples for lists and frozen dicts for dicts, all the way down.
 

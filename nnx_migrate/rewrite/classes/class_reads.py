@@ -19,7 +19,8 @@ from nnx_migrate.rewrite.classes.reading.children import children_of
 from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
 from nnx_migrate.rewrite.classes.setup.tied_weights import tied_layer
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
-from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
+from nnx_migrate.rewrite.classes.uses.reader import Reader
+from nnx_migrate.rewrite.classes.uses.reads import Reads
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.variables.presence import asked_in_init, is_made_later
 from nnx_migrate.rewrite.classes.writing.construct import Builder, optional_sizes

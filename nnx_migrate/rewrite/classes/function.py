@@ -14,16 +14,8 @@ from typing import Any
 from nnx_migrate.edit.expressions import dotted, tree_of
 from nnx_migrate.edit.page import page_of
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.edit.statements import (
-    after,
-    blank,
-    define,
-    docstring,
-    parameter,
-    skip,
-    with_first_parameters,
-    without_comments,
-)
+from nnx_migrate.edit.signatures import parameter, with_first_parameters
+from nnx_migrate.edit.statements import after, blank, define, docstring, skip, without_comments
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped_function
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init

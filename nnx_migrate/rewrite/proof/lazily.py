@@ -8,7 +8,7 @@ explicit class does not carry.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nnx_migrate.constructs import is_linen
@@ -27,10 +27,10 @@ from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.layer_fields import held_layers, layer_field_reads
 from nnx_migrate.rewrite.proof.members import owners_of, plain_members
+from nnx_migrate.rewrite.proof.own_names import own_names
 from nnx_migrate.rewrite.proof.reading import (
     asking_inside,
     keys_of_data,
-    named_classes,
     read_by,
     said,
 )
@@ -48,7 +48,7 @@ from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, last_name
-from nnx_migrate.source.other_values import is_self, makes_variable
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -264,7 +264,7 @@ class _Judge:
         if not any(met.values()):
             return
         plain = plain_members(self.project, cls)
-        kept = _own_names(self.attempt.texts, cls)
+        kept = own_names(self.attempt.texts, cls)
         sized = any(map(_is_hidden, self.attempt.decisions.converted[cls.name].new_arguments))
         for name, every in met.items():
             for one in every:
@@ -386,47 +386,6 @@ def _private(cls: ClassInfo) -> set[str]:
     """Methods that the lazy form of an explicit class finds on the explicit module alone."""
     every = {name for owner in cls.mro for name in owner.methods}
     return {name for name in every if name.startswith("_") and not name.startswith("__")}
-
-
-def _own_names(texts: Mapping[str, str], cls: ClassInfo) -> set[str]:
-    """Names that the explicit class still has: attributes it sets plainly, methods and properties."""
-    found: set[str] = set()
-    for owner in cls.mro:
-        for node in named_classes(texts.get(owner.module.path, ""), owner):
-            found |= _set_names(node)
-        found -= {*_held_variables(owner.node)}
-    return found
-
-
-def _held_variables(cls: ast.ClassDef) -> Iterator[str]:
-    """Attributes for variables that are no parameters: Linen has boxes that can be written."""
-    for node in walk(cls):
-        match node:
-            case ast.Assign(
-                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
-            ) if makes_variable(value):
-                yield name
-
-
-def _set_names(cls: ast.ClassDef) -> set[str]:
-    found = {one.name for one in cls.body if isinstance(one, ast.FunctionDef)}
-    for method in cls.body:
-        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            found |= _always_set(method.body)
-    return found
-
-
-def _always_set(body: Iterable[ast.stmt]) -> set[str]:
-    """Attributes that statements set; what stands below an `if` need not be there."""
-    found: set[str] = set()
-    for statement in body:
-        if isinstance(statement, ast.If):
-            found |= _always_set(statement.body) & _always_set(statement.orelse)
-        for node in walk(statement) if isinstance(statement, ast.Assign) else ():
-            match node:
-                case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
-                    found.add(name)
-    return found
 
 
 def _is_hidden(size: SizeArgument) -> bool:

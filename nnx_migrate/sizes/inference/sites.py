@@ -29,7 +29,7 @@ from nnx_migrate.sizes.inference.reachability import (
     rounds_of,
 )
 from nnx_migrate.sizes.inference.witnesses import only_given
-from nnx_migrate.sizes.interpreter import out_variable
+from nnx_migrate.sizes.out_variables import out_variable
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.walking import walk
 

@@ -12,8 +12,9 @@ from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.slices import bounds
 from nnx_migrate.abstract.values import Argument, Array, Unknown, Value
 from nnx_migrate.sizes.frames import Loop
-from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
+from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.loop_names import inside
+from nnx_migrate.sizes.out_variables import OUT_VARIABLE
 from nnx_migrate.sizes.statements.entry import (
     Entry,
     Rounds,

@@ -10,7 +10,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import IMPORTS
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.sizes.interpreter import OUT_VARIABLE
+from nnx_migrate.sizes.out_variables import OUT_VARIABLE
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo

@@ -11,7 +11,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, dotted, either, expression, is_none
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.edit.statements import parameter
+from nnx_migrate.edit.signatures import parameter
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import Refused

@@ -15,7 +15,7 @@ from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, same_ca
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.expressions import Expression, dotted
 from nnx_migrate.edit.rendering import Renderer, Replacement
-from nnx_migrate.edit.statements import parameter, with_last_parameters, without_parameter
+from nnx_migrate.edit.signatures import parameter, with_last_parameters, without_parameter
 from nnx_migrate.model import Confidence, SizeArgument
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.factory_calls import FactoryFunction

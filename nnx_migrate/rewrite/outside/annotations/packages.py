@@ -37,7 +37,6 @@ _HOOKS = frozenset(
 _SETTINGS = frozenset({"BeartypeConf", "Config", "ConfigDict", "Field", "PrivateAttr"})
 _IMPORTS = frozenset({"__import__", "import_module", "importorskip"})
 _CHECKS = frozenset({"isinstance", "issubclass"})
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @lru_cache(maxsize=2)
