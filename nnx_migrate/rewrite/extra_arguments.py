@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from nnx_migrate.rewrite.classes.data import Wants
 from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.sizes import ClassSizes, Extras
+from nnx_migrate.source.growth import reached
 
 _ROUNDS = 4  # classes that a cut hid from the first decision show what they want in a later one
 
@@ -92,13 +93,8 @@ class ExtraArguments:
 
     def _built_by(self, names: Collection[str]) -> set[str]:
         """What the named classes build, at any remove."""
-        found: set[str] = set()
-        todo = list(names)
-        while todo:
-            new = set(self.builds.get(todo.pop(), ())) - found
-            found |= new
-            todo += new
-        return found
+        first = (one for name in names for one in self.builds.get(name, ()))
+        return reached(first, lambda one: self.builds.get(one, ()))
 
 
 def _handed(

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.factory_calls import FactoryFunction
 from nnx_migrate.sizes.result import Site, SiteKind
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.names import names_in_text
 
 _TAKING = (SiteKind.CLASS, SiteKind.FUNCTION)  # what is built by a call that takes sizes of its own
@@ -143,16 +144,19 @@ def _with_sites(sizes: ClassSizes, sites: Mapping[int, Site]) -> ClassSizes:
     return replace(made, carried=carried, new_arguments=arguments)
 
 
-def _read(sizes: ClassSizes) -> set[str]:
+def _read(sizes: ClassSizes) -> frozenset[str]:
     """Names that sizes are read by, those of what a loop carries if somebody reads that."""
     carried = [one for loops in sizes.carried.values() for one in loops]
     read = {name for text in _texts(sizes) for name in names_in_text(text)}
-    while True:
-        texts = [text for one in carried if one.name in read for text in (one.before, one.after)]
-        wider = read.union(*map(names_in_text, texts))
-        if wider == read:
-            return read
-        read = wider
+    return grown(
+        read,
+        lambda known: {
+            name
+            for one in carried
+            if one.name in known
+            for name in names_in_text(one.before) | names_in_text(one.after)
+        },
+    )
 
 
 def _texts(sizes: ClassSizes) -> Iterator[str]:

@@ -13,6 +13,7 @@ from nnx_migrate.sizes.evidence import ClassEvidence, ProjectEvidence
 from nnx_migrate.sizes.factories import factory_called
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
@@ -69,17 +70,15 @@ _ASKED = Origin(SizeSource.ARGUMENT)
 
 def _asked(own: ClassSizes) -> frozenset[str]:
     """Names in ``__init__`` that hold what an argument says, also at the start of a loop."""
-    found = {one.name for one in own.new_arguments if one.submodule is not None}
     carried = [one for many in own.carried.values() for one in many]
-    while True:
-        more = {
+    return grown(
+        (one.name for one in own.new_arguments if one.submodule is not None),
+        lambda found: (
             one.name
             for one in carried
             if found & set(re.findall(r"\w+", f"{one.before} {one.after}"))
-        }
-        if more <= found:
-            return frozenset(found)
-        found |= more
+        ),
+    )
 
 
 def _known(noted: Origin | None, read: Origin) -> Origin:

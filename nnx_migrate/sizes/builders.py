@@ -9,6 +9,7 @@ from functools import lru_cache
 from nnx_migrate.sizes.detached import unattached
 from nnx_migrate.sizes.mentions import statements_in
 from nnx_migrate.sizes.return_values import is_module_class
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -27,14 +28,10 @@ def building_functions(project: Project) -> frozenset[str]:
             called.setdefault(f"{module.name}.{node.name}", set()).update(
                 called_in(project, module, node)
             )
-    found = {
-        key for key, names in called.items() if any(is_module_class(project, n) for n in names)
-    }
-    while True:
-        more = {key for key, names in called.items() if names & found} - found
-        if not more:
-            return frozenset(found)
-        found |= more
+    return grown(
+        (key for key, names in called.items() if any(is_module_class(project, n) for n in names)),
+        lambda found: (key for key, names in called.items() if names & found),
+    )
 
 
 def functions_in(body: list[ast.stmt]) -> Iterator[Functions]:

@@ -17,6 +17,7 @@ from nnx_migrate.sizes.return_values import is_module_class, returned_modules
 from nnx_migrate.sizes.static_parameters import Call, parameters_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
@@ -77,12 +78,11 @@ def _candidates(project: Project, cls: ClassInfo) -> dict[str, ast.FunctionDef]:
         and not returned_modules(project, cls.scope, node)
         and _is_plain(project, cls, node)
     }
-    found = {name for name, node in plain.items() if _builds(project, cls, node)}
-    while True:
-        more = {name for name, node in plain.items() if set(_calls_of_self(node)) & found} - found
-        if not more:
-            return {name: plain[name] for name in cls.methods if name in found}
-        found |= more
+    building = grown(
+        (name for name, node in plain.items() if _builds(project, cls, node)),
+        lambda found: (name for name, node in plain.items() if found & set(_calls_of_self(node))),
+    )
+    return {name: plain[name] for name in cls.methods if name in building}
 
 
 def _is_plain(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:

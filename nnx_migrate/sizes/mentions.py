@@ -10,6 +10,7 @@ from itertools import count
 from operator import itemgetter
 
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.names import Definition, Import, imported_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
@@ -83,12 +84,8 @@ def _binds(statement: ast.stmt, name: str) -> bool:
 
 def _names_of(project: Project, name: str) -> frozenset[str]:
     """The name and every alias that imports in the project give it, one after another."""
-    found = {name}
-    while True:
-        more = {new for old, new in _renamings(project) if old in found}
-        if more <= found:
-            return frozenset(found)
-        found |= more
+    renamings = _renamings(project)
+    return grown([name], lambda known: (new for old, new in renamings if old in known))
 
 
 @lru_cache(maxsize=2)  # every function of a project asks

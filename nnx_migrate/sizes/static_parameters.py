@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.walking import children, each, walk
 
 
@@ -102,7 +104,7 @@ def _rebound(function: ast.FunctionDef) -> set[str]:
     return {target for targets, _ in _bindings(function) for target in targets}
 
 
-def _reached(call: Call, given: Mapping[int, set[str]]) -> set[str]:
+def _reached(call: Call, given: Mapping[int, AbstractSet[str]]) -> frozenset[str]:
     """Local names of the caller that what only its own call knows reaches."""
     caller = call.caller
     every = parameters_of(caller)
@@ -110,14 +112,15 @@ def _reached(call: Call, given: Mapping[int, set[str]]) -> set[str]:
     for one in (caller.args.vararg, caller.args.kwarg):
         found |= {one.arg} if one is not None else set()
     bindings = list(_bindings(caller))
-    while True:
-        more = {name for names, value in bindings if _values(value) & found for name in names}
-        if more <= found:
-            return found
-        found |= more
+    return grown(
+        found,
+        lambda known: (
+            name for names, value in bindings if _values(value) & known for name in names
+        ),
+    )
 
 
-def _read_to_build(function: ast.FunctionDef) -> set[str]:
+def _read_to_build(function: ast.FunctionDef) -> frozenset[str]:
     """Parameters that arguments of inner calls and conditions read, directly or through locals.
 
     Of ``nn.Dense(width)(x)`` the inner call counts; so does every call that is not itself the
@@ -135,13 +138,13 @@ def _read_to_build(function: ast.FunctionDef) -> set[str]:
             case ast.For(iter=iterable) | ast.comprehension(iter=iterable):
                 found |= _names(iterable)
     bindings = list(_bindings(function))
-    while True:
-        more = {
-            name for targets, value in bindings if found & set(targets) for name in _names(value)
-        }
-        if more <= found:
-            return found & set(parameters_of(function))
-        found |= more
+    read = grown(
+        found,
+        lambda known: (
+            name for targets, value in bindings if known & set(targets) for name in _names(value)
+        ),
+    )
+    return read & set(parameters_of(function))
 
 
 def _bindings(function: ast.FunctionDef) -> Iterator[tuple[list[str], ast.AST]]:

@@ -27,6 +27,7 @@ from nnx_migrate.rewrite.outside.name_flow import (
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -172,10 +173,9 @@ def _held_names(
 
 
 def _reached(sources: _Flows, start: frozenset[Key]) -> frozenset[Key]:
-    held = {*start}
-    while more := {key for key, of in sources.items() if None in of or of & held} - held:
-        held |= more
-    return frozenset(held)
+    return grown(
+        start, lambda held: (key for key, of in sources.items() if None in of or of & held)
+    )
 
 
 def _annotated(project: Project) -> Iterator[Key]:

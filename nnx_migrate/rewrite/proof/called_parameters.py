@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.rewrite.links import Links
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.growth import reached
 from nnx_migrate.source.names import Assignment, Opaque, parameter_names, root_name
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
@@ -50,14 +51,7 @@ def _calls(project: Project, cls: ClassInfo) -> Iterator[str]:
 
 def _below(links: Links, name: str) -> set[str]:
     """Classes that a class builds, and that these build in turn."""
-    found: set[str] = set()
-    frontier = [*links.builds.get(name, ())]
-    while frontier:
-        one = frontier.pop()
-        if one not in found:
-            found.add(one)
-            frontier += links.builds.get(one, ())
-    return found
+    return reached(links.builds.get(name, ()), lambda one: links.builds.get(one, ()))
 
 
 def _called_of_function(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[str]:

@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.proof.tables import Filled
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.facts import Fact
+from nnx_migrate.source.growth import reached
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.takers import imports_by_name
@@ -43,18 +44,8 @@ class Graph:
         for one, named in self.names.items():
             for other in named:
                 above.setdefault(other, set()).add(one)
-        return _closure(_closure([key], above), self.names)
-
-
-def _closure(start: Iterable[Key], links: Mapping[Key, set[Key]]) -> set[Key]:
-    found, todo = set(start), list(start)
-    found.update(todo)
-    while todo:
-        for one in links.get(todo.pop(), ()):
-            if one not in found:
-                found.add(one)
-                todo.append(one)
-    return found
+        callers = reached([key], lambda one: above.get(one, ()))
+        return reached(callers, lambda one: self.names.get(one, ()))
 
 
 @Fact  # every attempt of a run asks
@@ -186,15 +177,7 @@ def _reach(project: Project) -> dict[str, set[str]]:
             fitting = (names for tail, names in tails.items() if source.fits(tail))
             found.update(name for names in fitting for name in names)
         direct[module.name] = found
-    reach = {}
-    for name in project.modules:
-        found, todo = {name}, [name]
-        while todo:
-            for one in direct[todo.pop()] - found:
-                found.add(one)
-                todo.append(one)
-        reach[name] = found
-    return reach
+    return {name: reached([name], direct.__getitem__) for name in project.modules}
 
 
 def _named(

@@ -26,6 +26,7 @@ from nnx_migrate.sizes.inference.sites import site_of
 from nnx_migrate.sizes.interpreter import Interpreter, spellable
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site, SiteKind
 from nnx_migrate.sizes.static_parameters import defaults_of
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.walking import is_none_literal
 
 
@@ -223,13 +224,17 @@ def used_carries(
     carried: Mapping[int, tuple[tuple[str, str, str], ...]], texts: Iterable[str]
 ) -> dict[int, tuple[tuple[str, str, str], ...]]:
     """The carried sizes that some text, or the update of another such size, reads."""
-    read = {word for text in texts for word in _words(text)}
     entries = [one for carries in carried.values() for one in carries]
-    while True:
-        more = {w for name, *both in entries if name in read for text in both for w in _words(text)}
-        if more <= read:
-            break
-        read |= more
+    read = grown(
+        (word for text in texts for word in _words(text)),
+        lambda known: (
+            word
+            for name, *both in entries
+            if name in known
+            for text in both
+            for word in _words(text)
+        ),
+    )
     return {
         key: tuple(one for one in carries if one[0] in read) for key, carries in carried.items()
     }

@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.reading.questions import ANSWER
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -110,13 +111,16 @@ def _movable(
 
 def _of_the_call(method: ast.FunctionDef, replaced: Replaced) -> frozenset[str]:
     """The parameters of a method, answers, and the local names that may hang on them: ``off = not train``."""
-    names, pairs = frozenset((*parameters_of(method), ANSWER)), [*bindings_below(method)]
-    while True:
-        read = (target for target, value in pairs if _reads(value, names, replaced))
-        wider = names.union(name for target in read for name in changed_names(target))
-        if wider == names:
-            return names
-        names = wider
+    pairs = [*bindings_below(method)]
+    return grown(
+        (*parameters_of(method), ANSWER),
+        lambda names: (
+            name
+            for target, value in pairs
+            if _reads(value, names, replaced)
+            for name in changed_names(target)
+        ),
+    )
 
 
 def _reads(node: ast.AST, names: Collection[str], replaced: Replaced) -> bool:

@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.compact.holding import ADDS, Held, Names, names
 from nnx_migrate.rewrite.classes.data import Refused, Wants
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.source.bindings import loop_pairs
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.leaving import leaves
 from nnx_migrate.source.walking import each, walk
 
@@ -68,13 +69,10 @@ class _Wanted:
 def _readers(method: ast.FunctionDef, name: str) -> frozenset[str]:
     """The name, and those of local functions that surely read it when they run, at any remove."""
     functions = [one for one in walk(method) if _named_function(one) and one is not method]
-    found = {name}
-    while True:
-        wanted = _Wanted(frozenset(found))
-        more = {_named_function(one) for one in functions if _runs(one, wanted)}
-        if more <= found:
-            return frozenset(found)
-        found |= more
+    return grown(
+        [name],
+        lambda names: (_named_function(one) for one in functions if _runs(one, _Wanted(names))),
+    )
 
 
 def _runs(function: ast.AST, wanted: _Wanted) -> bool:

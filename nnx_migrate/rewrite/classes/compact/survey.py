@@ -54,6 +54,7 @@ from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.bindings import bindings_below, changed_names
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.walking import each, walk
 
@@ -282,15 +283,13 @@ def _names_in(text: str) -> frozenset[str]:
 
 def _widths(sizes: ClassSizes) -> frozenset[str]:
     """Arguments that are submodules' widths, which calls of the whole module measure, and what follows them."""
-    found = {one.name for one in sizes.new_arguments if one.submodule}
     carried = [one for many in sizes.carried.values() for one in many]
-    before = -1
-    while len(found) != before:  # ``x_features = Dense_0_in_features`` in front of a loop
-        before = len(found)
-        found |= {
+    return grown(  # ``x_features = Dense_0_in_features`` in front of a loop
+        (one.name for one in sizes.new_arguments if one.submodule),
+        lambda found: (
             one.name for one in carried if found & (_names_in(one.before) | _names_in(one.after))
-        }
-    return frozenset(found)
+        ),
+    )
 
 
 def _whole(
@@ -320,17 +319,15 @@ def _whole(
 def _holders(method: ast.FunctionDef, items: Collection[int]) -> frozenset[str]:
     """Local names that may hold what an item built, or a container with it."""
     pairs = [*bindings_below(method)]
-    found = frozenset[str]()
-    while True:
-        wider = found.union(
+    return grown(
+        (),
+        lambda names: (
             name
             for target, value in pairs
-            if _holds(value, items, found)
+            if _holds(value, items, names)
             for name in changed_names(target)
-        )
-        if wider == found:
-            return found
-        found = wider
+        ),
+    )
 
 
 def _holds(value: ast.AST, items: Collection[int], names: frozenset[str]) -> bool:

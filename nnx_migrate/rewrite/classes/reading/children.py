@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.source.bindings import bindings_below, names_bound_at, target_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Project
 
 
@@ -76,20 +77,19 @@ class Children:
 
     def _names(self, method: ast.FunctionDef) -> frozenset[str]:
         """Local names that only ever hold submodules, or lists of such."""
-        receiver, names = receiver_of(method), frozenset[str]()
+        receiver, pairs = receiver_of(method), [*bindings_below(method)]
         stores = Counter(name for node in own_nodes(method) for name in names_bound_at(node))
-        pairs = [*bindings_below(method)]
-        while True:
-            held = Counter(
+
+        def held(names: frozenset[str]) -> Iterator[str]:
+            found = Counter(
                 name
                 for target, value in pairs
                 if self._is_held(value, receiver, names)
                 for name in target_names(target)
             )
-            grown = frozenset(name for name, count in held.items() if count == stores[name])
-            if grown <= names:
-                return names
-            names |= grown
+            return (name for name, count in found.items() if count == stores[name])
+
+        return grown((), held)
 
     def _is_held(self, node: ast.AST, receiver: str, names: frozenset[str]) -> bool:
         match node:

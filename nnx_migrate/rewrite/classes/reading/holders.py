@@ -12,6 +12,7 @@ from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.source.bindings import bindings_below, changed_names, loop_pairs
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.walking import each, walk
 
 
@@ -61,18 +62,16 @@ class Holders:
 
     def _local(self, method: ast.FunctionDef) -> frozenset[str]:
         if id(method) not in self._names:
-            receiver, names = receiver_of(method), frozenset[str]()
-            pairs = [*_bindings(method)]
-            while True:
-                found = names.union(
+            receiver, pairs = receiver_of(method), [*_bindings(method)]
+            names = grown(
+                (),
+                lambda known: (
                     name
                     for target, value in pairs
-                    if self._has(value, receiver, names)
+                    if self._has(value, receiver, known)
                     for name in changed_names(target)
-                )
-                if found == names:
-                    break
-                names = found
+                ),
+            )
             self._names[id(method)] = names - {receiver}
         return self._names[id(method)]
 

@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Step, binds
 from nnx_migrate.rewrite.classes.reading.taint import Replaced
 from nnx_migrate.source.bindings import bindings_below, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -88,16 +89,14 @@ def _asks(node: ast.AST, receiver: str, asking: Collection[str]) -> bool:
 def _asking_members(cls: ClassInfo) -> frozenset[str]:
     """The methods and properties of a class that ask, themselves or through others, and its state's attributes."""
     methods = [(name, one) for owner in cls.mro for name, one in owner.methods.items()]
-    found = frozenset(name for _, one in methods for name in _state_attributes(one))
-    while True:
-        wider = found.union(
+    return grown(
+        (name for _, one in methods for name in _state_attributes(one)),
+        lambda asking: (
             name
             for name, one in methods
-            if any(_asks(node, receiver_of(one), found) for node in walk(one))
-        )
-        if wider == found:
-            return found
-        found = wider
+            if any(_asks(node, receiver_of(one), asking) for node in walk(one))
+        ),
+    )
 
 
 def _state_attributes(method: ast.FunctionDef) -> Iterator[str]:
