@@ -48,13 +48,12 @@ def declarations(cls: ClassInfo, sizes: Iterable[SizeArgument]) -> dict[str, Exp
         says which.
     """
     check_closed(cls)
-    taken = {one.name for one in cls.fields}
     for field in cls.fields:
         if _is_keyword(field) and _reads_as_size(cls, field.name):
             raise NoLazyForm(f"the field {field.name} has the name of a size")
     found: dict[str, Expression] = {}
     for one in sizes:
-        if one.name in taken:
+        if one.name in cls.field_names:
             raise NoLazyForm(f"the size {one.name} has the name of a field")
         if not _is_named(cls, one):
             found[one.name] = _declared(one)

@@ -176,7 +176,7 @@ class Candidates:
         return _each_once(every)
 
     def _default(self, cls: ClassInfo, field: str) -> Argument | None:
-        found = next((f for f in cls.fields if f.name == field), None)
+        found = cls.field(field)
         if found is None or found.default is None:
             return None
         return found.default, Place(found.owner.scope)

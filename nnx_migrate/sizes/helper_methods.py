@@ -88,7 +88,7 @@ def _candidates(project: Project, cls: ClassInfo) -> dict[str, ast.FunctionDef]:
 def _is_plain(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     spec = node.args
     made = {"param"} if node.decorator_list else set()  # a compact method makes its own
-    beyond = (_BEYOND | made) - {one.name for one in cls.fields}
+    beyond = (_BEYOND | made) - cls.field_names
     if not _counts_on(project, cls, node) or spec.vararg or spec.kwarg or spec.posonlyargs:
         return False
     if parameters_of(node)[:1] != (RECEIVER,):
@@ -173,8 +173,8 @@ def _settled(
     return found
 
 
-def _names_of(cls: ClassInfo) -> set[str]:
-    return {one.name for one in cls.fields} | {name for one in cls.mro for name in one.methods}
+def _names_of(cls: ClassInfo) -> frozenset[str]:
+    return cls.field_names | cls.method_names
 
 
 def _recurs(name: str, nodes: Mapping[str, ast.FunctionDef]) -> bool:

@@ -42,7 +42,7 @@ def check_outside(interpreter: Interpreter, base: Value, name: str, frame: Frame
 
 def _is_module(base: Value, name: str) -> bool:
     if isinstance(base, Instance):
-        own = {one.name for one in base.info.fields} | base.attributes.keys()
+        own = base.info.field_names | base.attributes.keys()
         return name not in own and base.info.find(name) is None
     return isinstance(base, Submodule)
 

@@ -78,8 +78,7 @@ class ClassInfo:
     @cached_property
     def local_names(self) -> frozenset[str]:
         """Names that its code uses: its methods, inherited ones too, or the function it stands for."""
-        code = [method for cls in self.mro for method in cls.methods.values()]
-        code += [self.function] if self.function is not None else []
+        code = [*self.every_method, *([self.function] if self.function is not None else [])]
         nodes = [node for one in code for node in walk(one)]
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         return frozenset(names | {node.arg for node in nodes if isinstance(node, ast.arg)})
@@ -118,6 +117,25 @@ class ClassInfo:
                 for one in cls.own_fields:
                     found[one.name] = one
         return tuple(found.values())
+
+    @cached_property
+    def field_names(self) -> frozenset[str]:
+        """Names of its fields, inherited ones too."""
+        return frozenset(one.name for one in self.fields)
+
+    def field(self, name: str) -> Field | None:
+        """The field of that name."""
+        return next((one for one in self.fields if one.name == name), None)
+
+    @cached_property
+    def every_method(self) -> tuple[ast.FunctionDef, ...]:
+        """The methods that it and its bases define, overridden ones included."""
+        return tuple(method for cls in self.mro for method in cls.methods.values())
+
+    @cached_property
+    def method_names(self) -> frozenset[str]:
+        """The names of these."""
+        return frozenset(name for cls in self.mro for name in cls.methods)
 
     @cached_property
     def reassigned(self) -> frozenset[str]:

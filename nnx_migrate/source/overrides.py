@@ -32,8 +32,7 @@ def methods_run(project: Project, cls: ClassInfo) -> Iterator[tuple[ClassInfo, a
 
 def _named_past(cls: ClassInfo) -> frozenset[str]:
     """What its methods name of bases: ``encode`` of ``super().encode(x)``."""
-    methods = (method for owner in cls.mro for method in owner.methods.values())
-    attributes = (node for one in methods for node in each(one, ast.Attribute))
+    attributes = (node for one in cls.every_method for node in each(one, ast.Attribute))
     return frozenset(one.attr for one in attributes if not is_self(one.value))
 
 

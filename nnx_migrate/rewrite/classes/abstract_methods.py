@@ -20,7 +20,7 @@ def check_abstract_methods(project: Project, cls: ClassInfo) -> None:
     """
     if any("abc.ABC" in one.bases for one in cls.mro):
         return  # Python asks for them in either
-    for name in sorted({name for one in cls.mro for name in one.methods}):
+    for name in sorted(cls.method_names):
         found = cls.find(name)
         if found is None or "abc.abstractmethod" not in project.decorators(*found):
             continue

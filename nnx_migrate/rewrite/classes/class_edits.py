@@ -33,7 +33,7 @@ from nnx_migrate.rewrite.classes.fields.class_decorators import (
 from nnx_migrate.rewrite.classes.fields.late import late_fields
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_of
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
-from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, initializers_in
+from nnx_migrate.rewrite.classes.items import ItemKind, initializers_in
 from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.uses.reads import Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
@@ -265,7 +265,7 @@ class _Editor:
         init = next(one for one in tree.body if isinstance(one, ast.FunctionDef))
         compact = constructor.compact
         is_late = compact is not None and bool(compact.lazy)
-        late = frozenset[str]() if is_late else late_fields(init, defined_names(cls))
+        late = frozenset[str]() if is_late else late_fields(init, cls.method_names)
         if compact is not None and compact.header and parts.compact is not None:
             insert_header(edits, parts.compact, compact.header)
         with_members: Callable[[Any], Any] = _as_it_is

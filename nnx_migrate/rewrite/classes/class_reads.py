@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes.checks.reviews import handed_on, updates_at_ini
 from nnx_migrate.rewrite.classes.checks.unread import check_unread
 from nnx_migrate.rewrite.classes.class_parts import ClassParts
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, defined_names
+from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.children import children_of
 from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
@@ -44,7 +44,7 @@ def setup_attributes(parts: ClassParts) -> list[Attribute]:
 def own_names(parts: ClassParts, attributes: Sequence[Attribute]) -> frozenset[str]:
     """The names of its methods, fields and attributes."""
     fields = (one.name for one in parts.cls.fields)
-    return frozenset({*defined_names(parts.cls), *fields, *(one.name for one in attributes)})
+    return frozenset({*parts.cls.method_names, *fields, *(one.name for one in attributes)})
 
 
 def class_reads(

@@ -275,7 +275,7 @@ def _check_metaclass(cls: ClassInfo) -> None:
 def _check_interface(cls: ClassInfo, base: ClassInfo, method: ast.FunctionDef) -> None:
     """A method of a plain base reads Linen's own members of the class as they are written there."""
     receiver = receiver_of(method)
-    own = {one.name for one in cls.fields} | {name for one in cls.mro for name in one.methods}
+    own = cls.field_names | cls.method_names
     for node in walk(method):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=read) if (

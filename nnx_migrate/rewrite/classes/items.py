@@ -108,11 +108,6 @@ def receiver_of(method: ast.FunctionDef) -> str:
     return arguments[0].arg if arguments else ""
 
 
-def defined_names(cls: ClassInfo) -> frozenset[str]:
-    """Methods that the class or its project bases define."""
-    return frozenset(name for one in cls.mro for name in one.methods)
-
-
 def initializers_in(items: Iterable[Item]) -> frozenset[int]:
     """Ids of the expressions that built-in layers and parameters call as initialiser, by position."""
     found: list[ast.expr] = []
@@ -131,7 +126,6 @@ def find_items(
 
     Methods whose ``id`` is in ``elsewhere`` are converted on their own.
     """
-    own = defined_names(cls)
     found: dict[int, Item] = {}
     for method in cls.methods.values():
         if id(method) in elsewhere:
@@ -147,7 +141,7 @@ def find_items(
                 if named is not None and _may_be_none(named, cls, method):
                     raise Refused(node, _UNNAMED, "give a name in both cases", RULE)
                 found[id(node)] = Item(ItemKind.SITE, node, site, named)
-            elif name in _BUILDERS and name not in own:
+            elif name in _BUILDERS and name not in cls.method_names:
                 found[id(node)] = _built_here(_BUILDERS[name], node, cls, method)
     return found
 

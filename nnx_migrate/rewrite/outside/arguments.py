@@ -62,7 +62,7 @@ class Arguments:
             elif name in self.context.open_in.get(cls.name, ()):
                 self._open(value, place.scope, name)
             elif name not in PLACEMENT and not self._takes(cls, name, value, place.scope):
-                every = {one.name for one in cls.fields} - holding
+                every = cls.field_names - holding
                 self._check(cls, value, place.scope, name, sorted({name} if name else every))
 
     def _constructor(

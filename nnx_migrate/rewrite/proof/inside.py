@@ -239,7 +239,7 @@ def _has_all(cls: ClassInfo, names: frozenset[str]) -> bool:
 @lru_cache(maxsize=4096)  # every place that reads inside of modules asks
 def _members(cls: ClassInfo) -> frozenset[str] | None:
     """The attributes that modules of a class may have; None where those may be any."""
-    found = {one.name for one in cls.fields}
+    found = {*cls.field_names}
     for owner in cls.mro:
         for node in walk(owner.node):
             match node:

@@ -379,13 +379,12 @@ def _has(cls: ClassInfo, member: str | None) -> bool:
     """Whether a class has such a member; None stands for the class."""
     if member is None or member.startswith("__"):
         return True
-    return cls.find(member) is not None or member in {one.name for one in cls.fields}
+    return cls.find(member) is not None or member in cls.field_names
 
 
 def _private(cls: ClassInfo) -> set[str]:
     """Methods that the lazy form of an explicit class finds on the explicit module alone."""
-    every = {name for owner in cls.mro for name in owner.methods}
-    return {name for name in every if name.startswith("_") and not name.startswith("__")}
+    return {name for name in cls.method_names if name.startswith("_") and not name.startswith("__")}
 
 
 def _is_hidden(size: SizeArgument) -> bool:

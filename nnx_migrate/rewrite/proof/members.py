@@ -44,7 +44,7 @@ def _heirs(project: Project, info: ClassInfo) -> tuple[ClassInfo, ...]:
 @lru_cache(maxsize=4096)  # every place that reads the attribute asks
 def made_of(project: Project, info: ClassInfo, name: str) -> frozenset[str] | None:
     """The classes of the project whose modules an attribute of a class holds; None: nobody knows."""
-    if name in {one.name for one in info.fields}:
+    if name in info.field_names:
         return None
     found: set[str] = set()
     is_layer = False

@@ -141,9 +141,9 @@ class _Reach:
                     yield "__call__"
 
 
-def _names(cls: ClassInfo) -> set[str]:
+def _names(cls: ClassInfo) -> frozenset[str]:
     """The methods that instances have, but those that make them."""
-    return {name for owner in cls.mro for name in owner.methods} - _MAKING
+    return cls.method_names - _MAKING
 
 
 def _reads_only(cls: ClassInfo, name: str) -> bool:

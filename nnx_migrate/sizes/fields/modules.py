@@ -26,7 +26,7 @@ def is_module(project: Project, cls: ClassInfo, text: str) -> bool:
       text: ``self.body``, ``self.body.features``, ``self.parts["body"]``.
     """
     name = _END_OF_NAME.split(text.removeprefix("self."), maxsplit=1)[0]
-    found = next((one for one in cls.fields if one.name == name), None)
+    found = cls.field(name)
     if found is None:
         return False
     if (cls.name, name) in fields_with_modules(project):

@@ -158,7 +158,7 @@ class _Search:
         cls = self.project.by_node.get(id(around))
         if cls is None or not isinstance(owner, ast.Attribute):
             return frozenset()
-        found = next((one for one in cls.fields if one.name == owner.attr), None)
+        found = cls.field(owner.attr)
         symbol = annotated_symbol(self.project, found) if found is not None else ""
         config = self.project.classes.get(symbol)
         if config is not None:

@@ -41,11 +41,7 @@ def name_arguments(
     whole = {path for path, axis in inputs.values() if axis != -1}
     paths = list(dict.fromkeys(path for path, _ in inputs.values()))
     first = _first_argument(analysis)
-    taken = (
-        {one.name for one in analysis.root.info.fields}
-        | _local_sizes(analysis)
-        | set(analysis.opaque)
-    )
+    taken = set(analysis.root.info.field_names) | _local_sizes(analysis) | set(analysis.opaque)
     if analysis.root.info.function is not None:
         taken |= {one.arg for one in each(analysis.root.info.function, ast.arg)}
     arguments = {}
@@ -116,7 +112,7 @@ def _local_sizes(analysis: ClassAnalysis) -> set[str]:
 def _method_with(analysis: ClassAnalysis, path: str) -> str:
     """The method whose parameter a path starts with, the initial call first."""
     head = re.findall(r"\w+", path)[0]
-    names = ["__call__", *sorted({m for cls in analysis.root.info.mro for m in cls.methods})]
+    names = ["__call__", *sorted(analysis.root.info.method_names)]
     for name in names:
         found = analysis.root.info.find(name)
         if found and head in {one.arg for one in (*found[1].args.args, *found[1].args.kwonlyargs)}:
@@ -210,6 +206,5 @@ def _is_whole_shape(analysis: ClassAnalysis, text: str, path: str) -> bool:
 
 
 def _nodes(analysis: ClassAnalysis) -> Iterator[ast.AST]:
-    for cls in analysis.root.info.mro:
-        for method in cls.methods.values():
-            yield from walk(method)
+    for method in analysis.root.info.every_method:
+        yield from walk(method)

@@ -140,9 +140,8 @@ def _bound(there: ast.AST, here: ast.AST, asked: Collection[str]) -> Iterator[tu
 def _is_spelled(analysis: ClassAnalysis, text: str, known: Collection[str]) -> bool:
     """Whether the constructor can say it before the base has set anything."""
     names = {one.id for one in each(_parsed(text), ast.Name)}
-    fields = {one.name for one in analysis.root.info.fields}
     read = {one.attr for one in each(_parsed(text), ast.Attribute) if _is_own(one)}
-    return names <= {*known, *_CALLABLE, "self"} and read <= fields
+    return names <= {*known, *_CALLABLE, "self"} and read <= analysis.root.info.field_names
 
 
 def _is_own(node: ast.Attribute) -> bool:

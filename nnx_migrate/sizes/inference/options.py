@@ -51,7 +51,7 @@ def field_among(
     """A size argument of one class that is an ordinary field of another, which would take it."""
     for option in options:
         fields = (
-            {one.name for one in option.info.fields}
+            option.info.field_names
             if isinstance(option, Instance)
             else set(layer.fields if (layer := layer_of(option.symbol)) else ())
         )

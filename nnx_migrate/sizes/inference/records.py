@@ -68,10 +68,9 @@ def _recorded(
 
 def _known_inputs(analysis: ClassAnalysis, size: Expr) -> bool:
     """Whether every input is a parameter of a method, so that a caller can pass its size on."""
-    methods = [one for cls in analysis.root.info.mro for one in cls.methods.values()]
     parameters = {
         one.arg
-        for method in methods
+        for method in analysis.root.info.every_method
         for one in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)
     }
     inputs = [name for name in size.names if ex.is_input(name)]

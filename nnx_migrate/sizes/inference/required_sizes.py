@@ -22,9 +22,8 @@ def needed_inputs(
     calls = {id(site.call) for site in sites.values()}
     for node in analysis.nodes:
         texts.extend(_construction_texts(analysis, node, calls))
-    for cls in analysis.root.info.mro:
-        for method in cls.methods.values():
-            texts.extend(_texts_behind(analysis, method, calls))
+    for method in analysis.root.info.every_method:
+        texts.extend(_texts_behind(analysis, method, calls))
     return {name for text in texts for name in INPUT.findall(text)}
 
 

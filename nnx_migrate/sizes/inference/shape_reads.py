@@ -16,8 +16,9 @@ def shape_reads(analysis: ClassAnalysis) -> frozenset[int]:
 
     ``__init__`` has no arrays: where the value is known otherwise, its text takes the place.
     """
-    methods = [one for cls in analysis.root.info.mro for one in cls.methods.values()]
-    return frozenset(id(node) for method in methods for node in _reads(method))
+    return frozenset(
+        id(node) for method in analysis.root.info.every_method for node in _reads(method)
+    )
 
 
 def _reads(method: ast.FunctionDef) -> Iterator[ast.AST]:

@@ -118,8 +118,9 @@ def _is_for_carry(analysis: ClassAnalysis, module: Submodule) -> bool:
     layer = layer_of(module.symbol)
     if layer is None or "initialize_carry" not in layer.methods:
         return False
-    methods = (one for cls in analysis.root.info.mro for one in cls.methods.values())
-    cells = (one for method in methods for one in carry_cells(method).values())
+    cells = (
+        one for method in analysis.root.info.every_method for one in carry_cells(method).values()
+    )
     return any(one.built is module.call for one in cells)
 
 

@@ -23,7 +23,7 @@ def check_class_defaults(project: Project, cls: ClassInfo) -> None:
     Raises:
       Refused: one does.
     """
-    fields = {one.name for one in cls.fields}
+    fields = cls.field_names
     own = {one.name for one in cls.mro}
     for method in cls.methods.values() if fields else ():
         is_of_class = "classmethod" in project.decorators(cls, method)

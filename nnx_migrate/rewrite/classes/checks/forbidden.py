@@ -150,12 +150,11 @@ def check_text(cls: ClassInfo) -> None:
     Raises:
       Refused: a method computes one for anything else.
     """
-    own = {name for one in cls.mro for name in one.methods}
     for method in cls.methods.values():
         read = {id(one) for node in walk(method) if _is_told(node) for one in walk(node)}
         for node in walk(method):
             function = _text_of(node, receiver_of(method))
-            if function is None or id(node) in read or _TEXT[function] in own:
+            if function is None or id(node) in read or _TEXT[function] in cls.method_names:
                 continue
             raise Refused(
                 node,

@@ -13,7 +13,7 @@ from functools import partial
 
 from nnx_migrate.rewrite.classes.checks.lazy_uses import LazyUses, check_methods, more_than_called
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
+from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.project import Project
@@ -50,14 +50,14 @@ class HandedModules:
             return f"{cls.node.name} builds submodules from it"
         sizes = self.sizes[cls.name]
         handed = Holders(cls, (), {at[1]})
-        modules = Holders(cls, sizes.sites.keys(), {one.name for one in cls.fields})
+        modules = Holders(cls, sizes.sites.keys(), cls.field_names)
         classes = [*self.project.linen.values()]
         takes = partial(self._hands_on, at)
         try:
             if any(one.fact is not None for one in sizes.new_arguments):
                 raise more_than_called(cls.node, "its initial call decides which submodules it has")
             check_methods(self.project, cls)
-            for method in methods_of(cls):
+            for method in cls.every_method:
                 LazyUses(self.project, cls, method, handed, modules, classes, takes=takes).check()
         except Refused as refused:
             line = getattr(refused.refusal.node, "lineno", 0)

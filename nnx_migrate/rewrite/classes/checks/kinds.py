@@ -14,7 +14,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, receiver_of, submodule_keys
 from nnx_migrate.rewrite.classes.reading.annotations import alternatives
-from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
+from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.sizes.fields.given import fields_with_modules
 from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.classes import ClassInfo, Field, is_linen_class
@@ -36,7 +36,7 @@ def check_kinds(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -> 
     """
     sites = submodule_keys(items)
     asking = _Asking(project, cls, Holders(cls, sites), _module_fields(project, cls))
-    for method in methods_of(cls):
+    for method in cls.every_method:
         for node in asking.questions(method):
             raise Refused(
                 node,

@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.types import holds_modules
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
-from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
+from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
@@ -183,7 +183,7 @@ class LazyArguments:
                 )
         values = [
             (method, value)
-            for method in methods_of(self.cls)
+            for method in self.cls.every_method
             for target, value in bindings_below(method)
             if isinstance(target, ast.Attribute) and target.attr == attribute
         ]

@@ -27,7 +27,7 @@ from nnx_migrate.rewrite.classes.checks.lazy_uses import (
 from nnx_migrate.rewrite.classes.checks.variable_paths import leads_past_lazy
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import Item, submodule_keys
-from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
+from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.sizes.factories import built_classes, factory_functions
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
@@ -152,7 +152,7 @@ class _Submodules:
         builds = links_of(self.project).builds
         names = {name for owner in self.cls.mro for name in builds.get(owner.name, ())}
         built = [self.project.linen[one] for one in sorted(names)]
-        for method in methods_of(self.cls):
+        for method in self.cls.every_method:
             LazyUses(
                 self.project,
                 self.cls,
@@ -205,7 +205,7 @@ def _is_told(cls: ClassInfo, sizes: ClassSizes, inside: AbstractSet[int]) -> boo
         return True
     tests = [
         one
-        for method in methods_of(cls)
+        for method in cls.every_method
         for one in each(method, ast.If | ast.IfExp | ast.BoolOp)
         if any(id(node) in sizes.facts for node in walk(getattr(one, "test", one)))
     ]

@@ -56,13 +56,12 @@ def check_methods(project: Project, cls: ClassInfo) -> None:
 
 
 def _check_reads(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> None:
-    own = {name for one in cls.mro for name in one.methods}
     called = {id(one.func) for one in each(method, ast.Call)}
     receiver = receiver_of(method)
     for node in walk(method):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
-                name == receiver and attr in own and id(node) not in called
+                name == receiver and attr in cls.method_names and id(node) not in called
             ):
                 if "property" not in _decorators(project, cls, attr):
                     reason = f"{attr} is a value here, and lazy submodules are called in it"

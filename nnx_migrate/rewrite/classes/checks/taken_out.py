@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.reading.holders import Holders, methods_of
+from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each
 
@@ -22,7 +22,7 @@ def check_taken_out(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     """
     pops = [
         (method, call)
-        for method in methods_of(cls)
+        for method in cls.every_method
         for call in each(method, ast.Call)
         if isinstance(call.func, ast.Attribute) and call.func.attr == "pop"
     ]

@@ -237,4 +237,4 @@ class _Initialisers:
         )
 
     def _field(self, name: str) -> Field | None:
-        return next((one for one in self.cls.fields if one.name == name), None)
+        return self.cls.field(name)

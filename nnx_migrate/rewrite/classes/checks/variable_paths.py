@@ -71,14 +71,13 @@ def _site_at(cls: ClassInfo, sizes: ClassSizes, name: str) -> Site | None:
 
 def _values(cls: ClassInfo, name: str) -> Iterator[ast.AST]:
     """What the methods of a class give an attribute; what is no plain assignment among it."""
-    for owner in cls.mro:
-        for method in owner.methods.values():
-            values = {
-                id(target): statement.value
-                for statement in each(method, ast.Assign)
-                for target in statement.targets
-            }
-            for node in each(method, ast.Attribute):
-                is_own = isinstance(node.value, ast.Name) and node.value.id == receiver_of(method)
-                if is_own and node.attr == name and isinstance(node.ctx, ast.Store):
-                    yield values.get(id(node), node)
+    for method in cls.every_method:
+        values = {
+            id(target): statement.value
+            for statement in each(method, ast.Assign)
+            for target in statement.targets
+        }
+        for node in each(method, ast.Attribute):
+            is_own = isinstance(node.value, ast.Name) and node.value.id == receiver_of(method)
+            if is_own and node.attr == name and isinstance(node.ctx, ast.Store):
+                yield values.get(id(node), node)

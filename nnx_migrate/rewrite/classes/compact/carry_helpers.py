@@ -27,7 +27,7 @@ def counted_calls(
       Refused: where it counts is not known.
     """
     found: dict[int, Item] = {}
-    names = {name for one in cls.mro for name in one.methods} - {"setup"}
+    names = cls.method_names - {"setup"}
     for name in sorted(names):
         place = cls.find(name)
         if place is None or place[1] is compact:
@@ -51,7 +51,7 @@ def counted_calls(
 
 def _mentions(cls: ClassInfo, name: str) -> int:
     """How often methods of the class name one of theirs; asking a cell for its carry is none."""
-    methods = [one for owner in cls.mro for one in owner.methods.values()]
+    methods = cls.every_method
     asked = {id(cell.asked.func) for method in methods for cell in carry_cells(method).values()}
     found = [one for method in methods for one in each(method, ast.Attribute) if one.attr == name]
     return sum(id(one) not in asked for one in found)

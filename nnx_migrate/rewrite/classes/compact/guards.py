@@ -28,11 +28,10 @@ def guards_of(
         map(_is_public, {*chain(*(one.methods for one in cls.mro))})
     ):
         return frozenset()
-    fields = {one.name for one in cls.fields}
     local = names_bound_below(method) - {receiver}
 
     def asks_fields(*nodes: ast.expr | None) -> bool:
-        return all(_asks(one, receiver, fields, local) for one in nodes if one is not None)
+        return all(_asks(one, receiver, cls.field_names, local) for one in nodes if one is not None)
 
     def is_guard(node: ast.stmt) -> bool:
         match node:

@@ -101,7 +101,7 @@ def _wanted_shapes(method: CompactMethod) -> frozenset[str]:
         frozenset(parameters_of(method.method)),
         frozenset(),
     )
-    arrays = array_parameters(method.method, every) - {one.name for one in method.cls.fields}
+    arrays = array_parameters(method.method, every) - method.cls.field_names
     if method.method.name != "__call__" or not arrays:
         return frozenset()
     try:

@@ -261,7 +261,7 @@ def _words(method: CompactMethod) -> ChainMap[str, Any]:
     """All names of the method, of its file and of the arguments of ``__init__``: a file has many."""
     words = {one.id for one in each(method.method, ast.Name)}
     words |= {one.arg for one in each(method.method, ast.arg)}
-    words |= {one.name for one in method.cls.fields}
+    words |= method.cls.field_names
     words |= {one.name for one in method.sizes.new_arguments}
     return ChainMap(dict.fromkeys(words), method.cls.module.table)
 

@@ -30,7 +30,7 @@ def may_set(project: Project, symbol: str | None, call: ast.Call, flags: frozens
     known = project.linen.get(symbol or "")
     every = [known] if known is not None else project.linen.values()
     search = _Search(project, flags)
-    classes = (one for one in every if named <= {field.name for field in one.fields})
+    classes = (one for one in every if named <= one.field_names)
     return any(True for one in classes for _ in search.in_class(one))
 
 
@@ -51,7 +51,7 @@ def are_set_by(
         part.attr
         for one in given
         for part in each(one, ast.Attribute)
-        if is_self(part.value) and part.attr in {field.name for field in cls.fields}
+        if is_self(part.value) and part.attr in cls.field_names
     }
     symbols = {one.symbol for name in fields for one in candidates_of(project).factories(cls, name)}
     return (
@@ -107,10 +107,10 @@ class _Search:
                 yield from self.in_expression(one.default, one.owner.scope)
         for owner in cls.mro:
             for method in owner.methods.values():
-                yield from self._in_function(method, owner.scope, {one.name for one in cls.fields})
+                yield from self._in_function(method, owner.scope, cls.field_names)
 
     def _in_function(
-        self, node: ast.FunctionDef, around: Scope, fields: set[str]
+        self, node: ast.FunctionDef, around: Scope, fields: frozenset[str]
     ) -> Iterator[ast.Call]:
         if id(node) in self.seen:
             return
@@ -121,9 +121,9 @@ class _Search:
         """The constructor calls with a flag in an expression and in what it names."""
         if id(node) not in self.seen:
             self.seen.add(id(node))
-            yield from self._in(node, scope, set())
+            yield from self._in(node, scope, frozenset())
 
-    def _in(self, node: ast.AST, scope: Scope, fields: set[str]) -> Iterator[ast.Call]:
+    def _in(self, node: ast.AST, scope: Scope, fields: frozenset[str]) -> Iterator[ast.Call]:
         yield from (one for one in each(node, ast.Call) if self._sets(one, scope, fields))
         for one in walk(node):
             if not isinstance(one, ast.Name | ast.Attribute):
@@ -133,11 +133,11 @@ class _Search:
             if symbol in self.project.linen:
                 yield from self.in_class(self.project.linen[symbol])
             elif found is not None and isinstance(found[1], ast.FunctionDef):
-                yield from self._in_function(found[1], Scope(found[0]), set())
+                yield from self._in_function(found[1], Scope(found[0]), frozenset())
             elif found is not None and isinstance(found[1], ast.expr):
                 yield from self.in_expression(found[1], Scope(found[0]))
 
-    def _sets(self, call: ast.Call, scope: Scope, fields: set[str]) -> bool:
+    def _sets(self, call: ast.Call, scope: Scope, fields: frozenset[str]) -> bool:
         """Whether a call gives a flag, and may be a constructor: of a layer, a partial, a field, a local."""
         layer = layer_of(self.project.resolve(call.func, scope))
         if layer is not None and any(

@@ -133,7 +133,7 @@ def _is_called_by_default(project: Project, scope: Scope, node: ast.AnnAssign) -
 
 def _is_dtype(cls: ClassInfo, name: str) -> bool:
     """Whether methods only hand a field on as what Linen calls a dtype or a precision."""
-    methods = [method for owner in cls.mro for method in owner.methods.values()]
+    methods = cls.every_method
     reads = {
         id(one)
         for method in methods

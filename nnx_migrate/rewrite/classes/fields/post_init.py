@@ -60,7 +60,7 @@ def post_init_edits(project: Project, cls: ClassInfo, remarks: Remarks) -> Edits
     if method is None:
         return {}
     receiver = receiver_of(method)
-    fields = {one.name for one in cls.fields}
+    fields = cls.field_names
     edits: Edits = {}
     for statement in statements(method.body):
         if _is_super(statement):
@@ -110,7 +110,7 @@ def _check(
     statement: ast.stmt,
     name: str,
     value: ast.expr | None,
-    fields: set[str],
+    fields: frozenset[str],
 ) -> None:
     scope = cls.scope.enter(method)
     array = value is None or may_be_array(project, scope, value)
@@ -125,7 +125,7 @@ def _check(
 
 
 def _freeze(
-    statement: ast.stmt, receiver: str, fields: set[str], edits: Edits, remarks: Remarks
+    statement: ast.stmt, receiver: str, fields: frozenset[str], edits: Edits, remarks: Remarks
 ) -> None:
     """Write one assignment so that fields hold what Linen's fields hold."""
     for name, value in _assigned(statement, receiver):

@@ -27,13 +27,12 @@ _FROZEN_METHODS = frozenset({"copy", "pop", "pretty_repr", "unfreeze"})
 
 def is_read_as_frozen(cls: ClassInfo, name: str) -> bool:
     """Whether methods call what only a FrozenDict has or does otherwise: ``self.options.copy({"a": 1})``."""
-    methods = (method for owner in cls.mro for method in owner.methods.values())
     return any(
         isinstance(one.value, ast.Attribute)
         and is_self(one.value.value)
         and one.value.attr == name
         and one.attr in _FROZEN_METHODS
-        for method in methods
+        for method in cls.every_method
         for one in each(method, ast.Attribute)
     )
 
@@ -56,10 +55,9 @@ def may_be_none(project: Project, cls: ClassInfo, one: Field) -> bool:
         return True
     if any(is_none_literal(value) for value in values_given(project, (cls.name, one.name))):
         return True
-    methods = (method for owner in cls.mro for method in owner.methods.values())
     return any(
         is_none_literal(other) and ast.unparse(test.left) == f"self.{one.name}"
-        for method in methods
+        for method in cls.every_method
         for test in each(method, ast.Compare)
         for other in test.comparators
     )
@@ -89,8 +87,7 @@ def items_are_called(project: Project, cls: ClassInfo, one: Field) -> bool:
     is_any = project.resolve(one.annotation, one.owner.scope) in ("typing.Any", _MODULE)
     if not (is_any or is_container(one.annotation) or is_tuple(one.annotation)):
         return False
-    methods = (method for owner in cls.mro for method in owner.methods.values())
-    return any(_calls_items(method, one.name) for method in methods)
+    return any(_calls_items(method, one.name) for method in cls.every_method)
 
 
 def _calls_items(method: ast.FunctionDef, name: str) -> bool:
@@ -124,23 +121,23 @@ def _is_field(node: ast.AST, name: str) -> bool:
 
 def is_indexed(cls: ClassInfo, name: str) -> bool:
     """Whether a method takes an item of the field by its number, as of a tuple; no ``config["dim"]``."""
-    for owner in cls.mro:
-        for method in owner.methods.values():
-            for node in walk(method) if method.name != "__post_init__" else ():
-                match node:
-                    case ast.Subscript(
-                        value=held,
-                        slice=ast.Constant(value=int())
-                        | ast.UnaryOp(operand=ast.Constant(value=int())),
-                    ) if _is_field(held, name):
-                        return True
+    for method in cls.every_method:
+        for node in walk(method) if method.name != "__post_init__" else ():
+            match node:
+                case ast.Subscript(
+                    value=held,
+                    slice=ast.Constant(value=int())
+                    | ast.UnaryOp(operand=ast.Constant(value=int())),
+                ) if _is_field(held, name):
+                    return True
     return False
 
 
 def is_operand(cls: ClassInfo, name: str) -> bool:
     """Whether a method computes with parts of the field: ``x - self.stats["mean"]``, ``[m * 2 for m in self.means]``."""
-    methods = (one for owner in cls.mro for one in owner.methods.values())
-    nodes = (inner for one in methods if one.name != "__post_init__" for inner in walk(one))
+    nodes = (
+        inner for one in cls.every_method if one.name != "__post_init__" for inner in walk(one)
+    )
     return any(_computes_with(one, name) for one in nodes)
 
 

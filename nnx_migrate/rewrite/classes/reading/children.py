@@ -51,7 +51,7 @@ class Children:
         cls = self.project.linen.get(symbol or "")
         if cls is None:
             return False
-        return cls.find(name) is not None or name in {one.name for one in cls.fields}
+        return cls.find(name) is not None or name in cls.field_names
 
     def classes(self, node: ast.expr, method: ast.FunctionDef) -> list[str | None]:
         """Symbols of the classes that the submodule may have; empty when it may be none."""

@@ -16,11 +16,6 @@ from nnx_migrate.source.growth import grown
 from nnx_migrate.source.walking import each, walk
 
 
-def methods_of(cls: ClassInfo) -> Iterator[ast.FunctionDef]:
-    """The methods that a class and its bases define, overridden ones included."""
-    return (method for owner in cls.mro for method in owner.methods.values())
-
-
 def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
     """What a method binds and the value it gets; of a loop over pairs, each to its own."""
     loops = {id(one.target) for one in each(method, ast.For | ast.comprehension)}
@@ -47,7 +42,7 @@ class Holders:
             self._names = {}
 
     def _held_attributes(self) -> Iterator[str]:
-        for method in methods_of(self._cls):
+        for method in self._cls.every_method:
             receiver = receiver_of(method)
             for target, value in _bindings(method):
                 for node in walk(target):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, defined_names
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import (
     Attribute,
     Kind,
@@ -35,7 +35,7 @@ def attributes_of(
         _followed(one, method, items) if dependence.of(one.value) else one
         for one in setup_attributes(cls, method, items)
     ]
-    taken = defined_names(cls) | {one.name for one in cls.fields} | {one.name for one in found}
+    taken = cls.method_names | cls.field_names | {one.name for one in found}
     loose = _loose(method, items, found)
     return [_renamed(one, loose, taken) for one in found]
 

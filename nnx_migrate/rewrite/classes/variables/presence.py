@@ -72,16 +72,15 @@ def _refused(node: ast.Call, reason: str) -> Refused:
 def _makers(cls: ClassInfo, node: ast.Call) -> Iterator[tuple[Method, ast.Call]]:
     """What may make the variable that ``node`` asks for, with the method that does."""
     wanted = _constants(node, ("col", "name"))
-    for owner in cls.mro:
-        for method in owner.methods.values():
-            for call in walk(method):
-                name = self_call(call, receiver_of(method))
-                if name is None or name not in _MAKERS:
-                    continue
-                assert isinstance(call, ast.Call)
-                made = made_by(name, call)
-                if made[0] != "intermediates" and all(map(_may_equal, wanted, made)):
-                    yield method, call
+    for method in cls.every_method:
+        for call in walk(method):
+            name = self_call(call, receiver_of(method))
+            if name is None or name not in _MAKERS:
+                continue
+            assert isinstance(call, ast.Call)
+            made = made_by(name, call)
+            if made[0] != "intermediates" and all(map(_may_equal, wanted, made)):
+                yield method, call
 
 
 def made_by(name: str, call: ast.Call) -> tuple[str | None, str | None]:

@@ -16,7 +16,6 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import (
     Item,
     ItemKind,
-    defined_names,
     names_in_dict,
     receiver_of,
     self_call,
@@ -41,9 +40,8 @@ def check_asked(cls: ClassInfo, items: Mapping[int, Item]) -> None:
       Refused: at the question, or at the class where a base asks.
     """
     builds = len(cls.mro) > 1 or any(one.kind is ItemKind.SITE for one in items.values())
-    own = defined_names(cls)
     for owner, name, call in _own_calls(cls):
-        if name not in ASKING or name in own:
+        if name not in ASKING or name in cls.method_names:
             continue
         asked = _name_of(call, 1)
         is_written = isinstance(asked, ast.Constant)
@@ -125,12 +123,11 @@ def _names_made(cls: ClassInfo) -> Iterator[ast.expr | None]:
 def _attributes(cls: ClassInfo) -> Iterator[tuple[str, ast.AST | None]]:
     """Fields, and attributes that methods assign, with what they hold; Linen names submodules after both."""
     yield from ((one.name, None) for one in cls.fields)
-    for owner in cls.mro:
-        for method in owner.methods.values():
-            for target, value in bindings_below(method):
-                for one in each(target, ast.Attribute):
-                    if isinstance(one.ctx, ast.Store):
-                        yield one.attr, value
+    for method in cls.every_method:
+        for target, value in bindings_below(method):
+            for one in each(target, ast.Attribute):
+                if isinstance(one.ctx, ast.Store):
+                    yield one.attr, value
 
 
 def _may_name(attribute: tuple[str, ast.AST | None], name: str) -> bool:
