@@ -36,6 +36,11 @@ def constant(value: ex.Const) -> Static:
     return Static(ex.literal(value))
 
 
+def constant_of(value: Value | None, unknown: ex.Const = None) -> ex.Const:
+    """The plain value that this is; ``unknown`` where it is none, or nobody knows."""
+    return value.expr.constant if isinstance(value, Static) and value.expr.is_constant else unknown
+
+
 def is_none(value: Value) -> bool | None:
     """Whether a value is None; None when nobody knows."""
     if isinstance(value, Static):

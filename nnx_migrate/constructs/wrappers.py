@@ -16,6 +16,7 @@ from dataclasses import replace
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.joining import join_all
 from nnx_migrate.abstract.lists import parts_of
+from nnx_migrate.abstract.questions import constant_of
 from nnx_migrate.abstract.values import (
     STARRED,
     Array,
@@ -23,7 +24,6 @@ from nnx_migrate.abstract.values import (
     Record,
     Repeated,
     Sequence,
-    Static,
     Submodule,
     Unknown,
     Value,
@@ -50,7 +50,7 @@ def rnn(call: ShapeCall) -> Outcome:
     last, outputs = result.items
     wants_carry = call.field("return_carry")
     flag = call.kwargs.get("return_carry", wants_carry)
-    if isinstance(flag, Static) and flag.expr.is_constant and flag.expr.constant:
+    if constant_of(flag):
         return {}, Sequence((last, outputs))
     return {}, outputs
 

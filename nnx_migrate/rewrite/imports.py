@@ -24,7 +24,7 @@ from nnx_migrate.edit.walking import loaded_names, names_in
 from nnx_migrate.rewrite.new_imports import in_order, joined
 from nnx_migrate.source.names import Import, canonical, dotted, relative_target
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_name, walk
 
 _BINDS = {"flax.core": "flax"}
 
@@ -292,7 +292,7 @@ _NAMED = (
 @lru_cache(maxsize=1 << 10)  # every attempt of a run asks
 def _is_bound(tree: ast.Module, name: str) -> bool:
     for node in walk(tree):
-        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+        if is_name(node, name) and not isinstance(node.ctx, ast.Load):
             return True
         if isinstance(node, ast.arg) and node.arg == name:
             return True

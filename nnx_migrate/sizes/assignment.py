@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.lists import alike
-from nnx_migrate.abstract.questions import held_modules
+from nnx_migrate.abstract.questions import constant_of, held_modules
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
@@ -66,7 +66,7 @@ def _set_attribute(name: str, attribute: str, value: Value, frame: Frame) -> Non
 def _set_item(name: str, key: Value, value: Value, frame: Frame) -> None:
     """``name[key] = value``; an array keeps its shape."""
     held = frame.env[name]
-    constant = key.expr.constant if isinstance(key, Static) and key.expr.is_constant else None
+    constant = constant_of(key)
     match held:
         case Record() if isinstance(key, Static):
             entries = {**held.entries, str(key.expr.text).strip("'\""): value}

@@ -18,9 +18,8 @@ from nnx_migrate.sizes.static_parameters import Call, parameters_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.growth import grown
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_self, walk
 
 # Names of what the new method takes beside the old parameters.
 _TAKEN = frozenset({"names", "rngs"})

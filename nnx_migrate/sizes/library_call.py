@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.questions import constant_of, is_none
 from nnx_migrate.abstract.values import Array, Static, Value
 from nnx_migrate.sizes.frames import Frame
 
@@ -47,8 +47,7 @@ class LibraryCall:
         value = self.get(index, name)
         if value is None:
             return default
-        known = isinstance(value, Static) and value.expr.is_constant
-        constant = value.expr.constant if known and isinstance(value, Static) else None
+        constant = constant_of(value)
         return constant if isinstance(constant, int) else None
 
     def numbers(self, index: int, name: str) -> tuple[int, ...] | None:

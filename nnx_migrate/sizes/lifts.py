@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nnx_migrate.abstract.joining import as_array
-from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.questions import constant_of, is_none
 from nnx_migrate.abstract.values import Array, Lift, Record, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.ranks import is_row
 
@@ -39,8 +39,7 @@ def _spread(axes: Value, count: int) -> list[Value]:
 
 def number_of(axis: Value) -> int | None:
     """The number of an axis; None when it is none, or nobody knows."""
-    known = isinstance(axis, Static) and axis.expr.is_constant
-    constant = axis.expr.constant if known and isinstance(axis, Static) else None
+    constant = constant_of(axis)
     return constant if type(constant) is int else None
 
 

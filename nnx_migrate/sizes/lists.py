@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nnx_migrate.abstract.joining import join
 from nnx_migrate.abstract.lists import alike, joined_lists
+from nnx_migrate.abstract.questions import constant_of
 from nnx_migrate.abstract.values import (
     NONE,
     Choice,
@@ -197,9 +198,5 @@ def _popped(
 
 
 def _index(args: tuple[Value, ...]) -> int | None:
-    if not args:
-        return -1
-    if isinstance(args[0], Static) and args[0].expr.is_constant:
-        number = args[0].expr.constant
-        return number if isinstance(number, int) else None
-    return None
+    number = constant_of(args[0]) if args else -1
+    return number if isinstance(number, int) else None

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from nnx_migrate.sizes.static_parameters import parameters_of
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_self, walk
 
 RECEIVER = "self"
 

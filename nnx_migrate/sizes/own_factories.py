@@ -24,9 +24,8 @@ from nnx_migrate.sizes.static_parameters import parameters_of
 from nnx_migrate.source.bindings import bindings_below, names_bound_at
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
-from nnx_migrate.source.other_values import is_name, is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, is_self, walk
 
 _PLAIN = frozenset({"flax.linen.nowrap", "property", "staticmethod"})  # decorators
 _Function = ast.FunctionDef | ast.Lambda

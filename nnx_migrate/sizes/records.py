@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.questions import constant_of
 from nnx_migrate.abstract.values import NONE, SPREAD, Record, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import READING, hold
@@ -53,8 +54,8 @@ def record_method(
 
 def _entry(base: Record, name: str, args: tuple[Value, ...], node: ast.Call, frame: Frame) -> Value:
     """``base.get(key)`` or ``base.pop(key)``."""
-    key_expr = args[0].expr if isinstance(args[0], Static) else None
-    key = str(key_expr.constant) if key_expr is not None and key_expr.is_constant else None
+    is_known = isinstance(args[0], Static) and args[0].expr.is_constant
+    key = str(constant_of(args[0])) if is_known else None
     if name == "pop":
         rest = {one: value for one, value in base.entries.items() if one != key}
         hold(replace(base, entries=rest) if key is not None else Unknown(), node, frame)

@@ -7,9 +7,8 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from nnx_migrate.constructs import layer_of
-from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 # What the function gains as keyword-only parameters.
 IN_FEATURES = "in_features"

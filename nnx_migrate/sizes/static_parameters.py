@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from nnx_migrate.source.growth import grown
-from nnx_migrate.source.walking import children, each, walk
+from nnx_migrate.source.walking import children, each, is_name, walk
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,7 @@ def _is_plain(function: ast.FunctionDef, call: Call) -> bool:
     arguments = [*call.node.args, *(one.value for one in call.node.keywords)]
     inner = [one for argument in arguments for one in walk(argument)]
     held = {id(one.value) for one in inner if isinstance(one, ast.Attribute)}
-    return not any(
-        isinstance(one, ast.Name) and one.id == receiver and id(one) not in held for one in inner
-    )
+    return not any(is_name(one, receiver) and id(one) not in held for one in inner)
 
 
 def _rebound(function: ast.FunctionDef) -> set[str]:

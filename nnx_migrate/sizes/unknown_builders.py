@@ -33,7 +33,7 @@ from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.overrides import methods_run
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, is_self
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.frames import Frame
@@ -152,10 +152,6 @@ def _target(value: Value) -> Value:
     return _target(value.target) if isinstance(value, Partial) else value
 
 
-def _is_own(callee: ast.Attribute) -> bool:
-    return isinstance(callee.value, ast.Name) and callee.value.id == "self"
-
-
 def _is_unknown(project: Project, callee: ast.expr, scope: Scope) -> bool:
     """Whether nobody knows what a function of a known value returns: no builtin, of no library."""
     if isinstance(callee, ast.Name) and scope.lookup(callee.id) is None:
@@ -235,7 +231,7 @@ def _run_by_setup(info: ClassInfo) -> Iterator[tuple[ClassInfo, ast.FunctionDef]
         seen.add(name)
         if found is not None:
             yield found
-            pending += [one.attr for one in each(found[1], ast.Attribute) if _is_own(one)]
+            pending += [one.attr for one in each(found[1], ast.Attribute) if is_self(one.value)]
 
 
 def _calls(method: ast.FunctionDef) -> Iterator[ast.Call]:
@@ -250,10 +246,10 @@ def _calls(method: ast.FunctionDef) -> Iterator[ast.Call]:
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute() as callee) as call) if _takes_text(
                 call
-            ) and not _is_own(callee):
+            ) and not is_self(callee.value):
                 continue
-            case ast.Call(func=ast.Attribute(attr=name) as own) if name in _VARIABLES and _is_own(
-                own
+            case ast.Call(func=ast.Attribute(attr=name) as own) if name in _VARIABLES and is_self(
+                own.value
             ):
                 continue
             case ast.Call():
@@ -284,7 +280,7 @@ def _is_computed(project: Project, cls: ClassInfo, callee: ast.expr, bound: froz
 
 def _is_class_field(interpreter: Interpreter, callee: ast.expr) -> bool:
     """Whether it is a field that holds classes of modules: ``{n: self.layer(4) for n in names}``."""
-    if not isinstance(callee, ast.Attribute) or not _is_own(callee):
+    if not isinstance(callee, ast.Attribute) or not is_self(callee.value):
         return False
     return builds_modules(interpreter.project, interpreter.root.fields.get(callee.attr))
 

@@ -11,7 +11,7 @@ from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_name, walk
 
 # What sets attributes of its first argument: ``setattr``, ``monkeypatch.setattr``, ``mock.patch.object``.
 SETTERS = frozenset(
@@ -189,7 +189,7 @@ class AttributeUses:
         match module.parents.of(node):
             case ast.Assign(targets=[ast.Name(id=name)]) if around is not None:
                 for one in walk(around):
-                    if isinstance(one, ast.Name) and one.id == name:
+                    if is_name(one, name):
                         yield one
 
     def _is_described(self, module: Module, node: ast.expr) -> bool:
@@ -216,7 +216,7 @@ class AttributeUses:
             yield None
             return
         for one in walk(found):
-            if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load):
+            if is_name(one, name) and isinstance(one.ctx, ast.Load):
                 yield from self._names(home, one)
 
     def _kept(self, module: Module, target: ast.expr, value: ast.expr) -> Iterator[str | None]:

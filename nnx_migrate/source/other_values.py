@@ -9,7 +9,7 @@ from functools import lru_cache
 from nnx_migrate.source.modules import FUNCTIONS
 from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, is_self, walk
 
 ARRAYS = frozenset({"jax", "math", "numpy"})  # packages without modules
 
@@ -91,16 +91,6 @@ def is_other_class(project: Project, scope: Scope, annotation: ast.expr) -> bool
     return (is_own and symbol not in project.linen and project.definition(symbol) is None) or (
         symbol in project.classes and symbol not in project.linen
     )
-
-
-def is_self(node: ast.expr) -> bool:
-    """Whether an expression is ``self``."""
-    return is_name(node, "self")
-
-
-def is_name(node: ast.expr, name: str | None) -> bool:
-    """Whether an expression is a name, and that one."""
-    return isinstance(node, ast.Name) and node.id == name
 
 
 # Attributes of modules that code applies to variables: ``bound.head.apply({"params": ...}, x)``.

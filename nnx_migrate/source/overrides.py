@@ -14,9 +14,8 @@ from collections.abc import Iterator
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.modules import Scope
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, is_self
 
 
 def methods_run(project: Project, cls: ClassInfo) -> Iterator[tuple[ClassInfo, ast.FunctionDef]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.source.linen_names import public_names
 from nnx_migrate.source.modules import Module
 from nnx_migrate.source.names import Assignment, Import
+from nnx_migrate.source.walking import is_name
 
 _LINEN = ("flax.linen", "nnx_migrate.linen")
 
@@ -109,7 +110,7 @@ def listed(module: Module) -> frozenset[str] | None:
     match module.table.get("__all__"):
         case Assignment(value=ast.List(elts=every) | ast.Tuple(elts=every)):
             words = [one.value for one in every if isinstance(one, ast.Constant)]
-            said = sum(isinstance(one, ast.Name) and one.id == "__all__" for one in module.nodes)
+            said = sum(is_name(one, "__all__") for one in module.nodes)
             if said == 1 and len(words) == len(every):
                 return frozenset(str(one) for one in words)
     return None

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import UnionType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeGuard, TypeVar, overload
 
 N = TypeVar("N", bound=ast.AST)
 
@@ -89,6 +89,16 @@ def evaluated(node: ast.AST) -> Iterator[ast.AST]:
     for child in children(node):
         if not any(child is one for one in types):
             yield from evaluated(child)
+
+
+def is_name(node: ast.AST | None, name: str | None) -> TypeGuard[ast.Name]:
+    """Whether an expression is a name, and that one."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def is_self(node: ast.AST | None) -> TypeGuard[ast.Name]:
+    """Whether an expression is ``self``."""
+    return is_name(node, "self")
 
 
 def is_none_literal(node: ast.AST | None) -> bool:

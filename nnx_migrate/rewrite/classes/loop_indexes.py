@@ -19,8 +19,7 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.source.names import names_in_text
-from nnx_migrate.source.other_values import is_self
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, is_self, walk
 
 _LETTERS = "ijkl"
 
@@ -182,7 +181,7 @@ def _rebinds(steps: Sequence[Step], name: str) -> bool:
                 if _rebinds(body, name) or _rebinds(orelse, name):
                     return True
             case Loop(target=target, body=body):
-                shadows = any(isinstance(one, ast.Name) and one.id == name for one in walk(target))
+                shadows = any(is_name(one, name) for one in walk(target))
                 if shadows or _rebinds(body, name):
                     return True
     return False

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.edit.data import EditError, ImportChange, NewImport
 from nnx_migrate.rewrite.lazy.scopes import Bound, Reading, Scope, is_linen, meanings, read
 from nnx_migrate.rewrite.lazy.strings import module_strings
+from nnx_migrate.source.walking import is_name
 
 LINEN = "flax.linen"
 LAZY = "nnx_migrate.linen"
@@ -304,7 +305,7 @@ class _Planner:
     def flax_is_used(self) -> bool:
         rewritten = {id(one) for one in self.plan_.packages}
         rewritten |= {id(one.value) for one in self.plan_.owners}
-        loads = (one for one in self.nodes if isinstance(one, ast.Name) and one.id == "flax")
+        loads = (one for one in self.nodes if is_name(one, "flax"))
         if self.is_package or any(id(one) not in rewritten for one in loads):
             return True
         return any(map(_names_flax, self.nodes))

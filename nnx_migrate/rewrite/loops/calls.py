@@ -42,7 +42,7 @@ from nnx_migrate.rewrite.loops.plan import (
     Updated,
 )
 from nnx_migrate.rewrite.loops.snapshots import snapshot
-from nnx_migrate.source.walking import is_none_literal
+from nnx_migrate.source.walking import is_name, is_none_literal
 
 
 def read_call(frame: Frame, node: ast.Call) -> Kind:
@@ -82,7 +82,7 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         read_unknown(frame, node, "")
         return Definition(recipe)
     symbol = frame.resolve(node.func)
-    if isinstance(node.func, ast.Name) and node.func.id == "int" and not symbol:
+    if is_name(node.func, "int") and not symbol:
         return _counting(frame, node)
     reader = _READERS.get(symbol)
     if reader is not None:

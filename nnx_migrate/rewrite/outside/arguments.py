@@ -23,7 +23,7 @@ from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.names import Assignment
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_name, walk
 
 _BOUND = frozenset({"classmethod", "staticmethod", "property"})
 
@@ -214,11 +214,7 @@ class Arguments:
             return []
         nodes = walk(function)
         bindings = [one for one in nodes for name in names_bound_at(one) if name == value.id]
-        loads = (
-            one
-            for one in nodes
-            if isinstance(one, ast.Name) and one.id == value.id and one not in bindings
-        )
+        loads = (one for one in nodes if is_name(one, value.id) and one not in bindings)
         declared = (one.names for one in nodes if isinstance(one, ast.Global | ast.Nonlocal))
         if any(value.id in names for names in declared) or not all(map(self._is_held, loads)):
             return []

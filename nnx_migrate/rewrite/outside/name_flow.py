@@ -16,9 +16,8 @@ from nnx_migrate.source.bindings import CHANGES, bindings_below
 from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.modules import FUNCTIONS, Module, Scope
 from nnx_migrate.source.names import FunctionNode, function_table, last_name
-from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 Key = tuple[str, str, str]  # the kind of name, whose it is, and the word; "name()": what it returns
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from nnx_migrate.rewrite.proof.members import assigned_in
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 # What asks for its class gets NNX's: ``isinstance``, ``type`` and ``hasattr`` are none of these.
 _LOOKS = frozenset({"bool", "id", "print", "repr", "str"})
@@ -59,7 +59,7 @@ def is_carried(project: Project, module: Module, node: ast.AST, depth: int = 8) 
         case ast.Assign(targets=[ast.Name(id=name)]):
             around = parents.function(node)
             loads = walk(around) if around is not None else ()
-            named = [one for one in loads if isinstance(one, ast.Name) and one.id == name]
+            named = [one for one in loads if is_name(one, name)]
             return bool(named) and all(is_carried(project, module, one, depth - 1) for one in named)
         case ast.Return():
             method = parents.function(node)
@@ -130,4 +130,4 @@ def _hands(method: ast.FunctionDef, value: ast.expr | None, depth: int = 6) -> b
 
 def _holds(node: ast.expr, name: str) -> bool:
     """Whether a name is read in an expression: ``x = x.T``."""
-    return any(isinstance(one, ast.Name) and one.id == name for one in walk(node))
+    return any(is_name(one, name) for one in walk(node))

@@ -18,8 +18,9 @@ from nnx_migrate.sizes.fields.given import COPYING
 from nnx_migrate.source.attribute_uses import attribute_uses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name
-from nnx_migrate.source.other_values import is_no_module, is_self
+from nnx_migrate.source.other_values import is_no_module
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import is_self
 
 _COMPARED = "a class is compared here, and {} holds a maker of NNX's for it"
 

@@ -12,8 +12,8 @@ from nnx_migrate.rewrite.classes.fields.making import value_made
 from nnx_migrate.rewrite.outside.places import Place
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module
+from nnx_migrate.source.walking import is_self
 
 
 def factory_fields(classes: Iterable[ClassInfo]) -> Mapping[str, list[str]]:

@@ -27,7 +27,7 @@ from nnx_migrate.source.names import (
     root_name,
 )
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import children, walk
+from nnx_migrate.source.walking import children, is_self, walk
 
 _PUTTING = CHANGING - frozenset(
     "remove pop clear sort reverse popitem discard __delitem__ __delattr__ popleft rotate"  # noqa: SIM905
@@ -265,7 +265,7 @@ class _Reader:
                 self._change_given(value)
 
     def _set(self, value: ast.expr, word: str) -> None:
-        if isinstance(value, ast.Name) and value.id == "self":
+        if is_self(value):
             return  # of its own object
         self._change(value)
         if self.origin(value).words:

@@ -19,9 +19,9 @@ from nnx_migrate.rewrite.proof.members import classes_of, made_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.modules import FUNCTIONS
 from nnx_migrate.source.names import FunctionNode
-from nnx_migrate.source.other_values import is_name, is_no_module, is_self
+from nnx_migrate.source.other_values import is_no_module
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import children, each, walk
+from nnx_migrate.source.walking import children, each, is_name, is_self, walk
 
 # What need not run with the statement that it stands in.
 _NOT_ALWAYS = (
@@ -155,7 +155,7 @@ def _is_signature(node: ast.expr, module: Module) -> bool:
             values = [
                 one.value
                 for one in each(module.tree, ast.Assign)
-                if any(isinstance(t, ast.Name) and t.id == name for t in one.targets)
+                if any(is_name(t, name) for t in one.targets)
             ]
             return bool(values) and all(
                 not isinstance(one, ast.Name) and _is_signature(one, module) for one in values

@@ -14,9 +14,8 @@ from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, is_self
 
 # By attribute: the classes that have it, each with the layer that it holds.
 Held = Mapping[str, list[tuple[str, Layer]]]

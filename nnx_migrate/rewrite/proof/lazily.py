@@ -48,9 +48,8 @@ from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, last_name
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_self, walk
 
 _LONGEST = 200  # characters of a string that is a path of names
 

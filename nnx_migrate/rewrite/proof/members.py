@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.other_values import ARRAYS, is_name, is_other_class, is_self
+from nnx_migrate.source.other_values import ARRAYS, is_other_class
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, is_self, walk
 
 
 def classes_of(project: Project, module: Module, node: ast.expr) -> frozenset[str] | None:

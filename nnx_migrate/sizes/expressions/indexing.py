@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.sizes.fields.numbers import may_be_no_place
 from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.source.walking import is_name
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -75,7 +77,7 @@ def _is_dots(part: ast.expr) -> bool:
     match part:
         case ast.Constant(value=value):
             return value is Ellipsis
-    return isinstance(part, ast.Name) and part.id == "Ellipsis"
+    return is_name(part, "Ellipsis")
 
 
 def _adds_axis(part: ast.expr) -> bool:
@@ -96,15 +98,8 @@ def _index_tail(
     frame: Frame,
 ) -> Value:
     consumed = sum(1 for p in after if not _adds_axis(p))
-    kept = list(array.known(consumed)) if consumed else []
-    tail: list[Expr | None] = []
-    for part in after:
-        if _adds_axis(part):
-            tail.append(ex.literal(1))
-            continue
-        size = kept.pop(0)
-        if isinstance(part, ast.Slice):
-            tail.append(_sliced(interpreter, size, part, frame))
+    kept = array.known(consumed) if consumed else ()
+    tail = _left(interpreter, kept, after, frame)
     removed = sum(1 for p in before if not isinstance(p, ast.Slice) and not _adds_axis(p))
     changed = sum(1 for p in before if not _adds_axis(p))
     more = sum(1 for p in before if _adds_axis(p)) - removed + len(tail) - consumed
@@ -120,16 +115,23 @@ def _index_known(
     interpreter: Interpreter, array: Array, parts: list[ast.expr], frame: Frame
 ) -> Value:
     """Indexing an array of known rank by numbers and slices."""
-    sizes = list(array.known(array.rank or 0))
-    out: list[Expr | None] = []
+    out = _left(interpreter, array.known(array.rank or 0), parts, frame)
+    return Array(tuple(out), len(out))
+
+
+def _left(
+    interpreter: Interpreter, sizes: Iterable[Expr | None], parts: list[ast.expr], frame: Frame
+) -> list[Expr | None]:
+    """The axes that an index for each of these sizes leaves, and those that it adds."""
+    todo, left = list(sizes), list[Expr | None]()
     for part in parts:
         if _adds_axis(part):
-            out.append(ex.literal(1))
+            left.append(ex.literal(1))
             continue
-        size = sizes.pop(0)
+        size = todo.pop(0)
         if isinstance(part, ast.Slice):
-            out.append(_sliced(interpreter, size, part, frame))
-    return Array(tuple(out), len(out))
+            left.append(_sliced(interpreter, size, part, frame))
+    return left
 
 
 def _is_pick(part: ast.expr) -> bool:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.expression import Const, Expr
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.joining import join, join_all
 from nnx_migrate.abstract.lists import alike
-from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.questions import constant_of, is_none
 from nnx_migrate.abstract.values import (
     NONE,
     Argument,
@@ -44,7 +44,7 @@ from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.instance_attributes import VARIABLES
 from nnx_migrate.sizes.loop_names import header
 from nnx_migrate.sizes.statics import axis_value, static_of
-from nnx_migrate.source.other_values import is_self
+from nnx_migrate.source.walking import is_self
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -80,7 +80,7 @@ def item_of(
     interpreter: Interpreter, base: Value, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
     """``base[index]``, where the index has the value `key`."""
-    number = _constant(key)
+    number = constant_of(key)
     match base:
         case Joined():
             return item_of(interpreter, alike(base), key, index, frame)
@@ -126,7 +126,7 @@ def item_of(
 def _of_sequence(
     interpreter: Interpreter, base: Sequence, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
-    items, number = base.items, _constant(key)
+    items, number = base.items, constant_of(key)
     if isinstance(number, int):
         return items[number] if -len(items) <= number < len(items) else Unknown("out of range")
     if isinstance(index, ast.Slice):
@@ -140,7 +140,7 @@ def _of_sequence(
 def _of_extended(
     interpreter: Interpreter, base: Extended, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
-    first, rest, number = base.first, base.rest, _constant(key)
+    first, rest, number = base.first, base.rest, constant_of(key)
     if isinstance(number, int) and 0 <= number < len(first):
         return first[number]
     if isinstance(number, int) and number < 0 and _is_filter(rest):  # nothing may follow
@@ -165,7 +165,7 @@ def _of_repeated(
 def _of_record(
     interpreter: Interpreter, base: Record, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
-    entries, number = base.entries, _constant(key)
+    entries, number = base.entries, constant_of(key)
     text = str(number) if number is not None else key_text(index)
     if text in entries:
         return entries[text]
@@ -183,7 +183,7 @@ def _of_record(
 def _of_argument(
     interpreter: Interpreter, base: Argument, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
-    number = _constant(key)
+    number = constant_of(key)
     if isinstance(number, int):
         return Argument(f"{base.path}[{number}]")
     if isinstance(number, str):  # its entries are arrays of their own
@@ -192,10 +192,6 @@ def _of_argument(
     if is_counted and interpreter.settled(base) is base:
         return Array((None,))  # of a list the items may differ: ``inputs[i]``
     return index_array(interpreter, base.array(), index, frame)
-
-
-def _constant(key: Value) -> Const:
-    return key.expr.constant if isinstance(key, Static) and key.expr.is_constant else None
 
 
 def _leave_choice(
@@ -271,7 +267,7 @@ def _shape_item(
 def _bound(interpreter: Interpreter, node: ast.expr | None, frame: Frame) -> int | str | None:
     if node is None:
         return None
-    constant = _constant(interpreter.evaluate(node, frame))
+    constant = constant_of(interpreter.evaluate(node, frame))
     return constant if isinstance(constant, int) else "?"
 
 
@@ -296,8 +292,7 @@ def _slice(interpreter: Interpreter, base: Sequence, index: ast.Slice, frame: Fr
     bounds: list[int | None] = []
     for bound in (index.lower, index.upper, index.step):
         value = interpreter.evaluate(bound, frame) if bound else NONE
-        known = isinstance(value, Static) and value.expr.is_constant
-        number = value.expr.constant if known and isinstance(value, Static) else "?"
+        number = constant_of(value, unknown="?")
         if not (number is None or isinstance(number, int)):
             return Unknown("slice of unknown bounds")
         bounds.append(number)

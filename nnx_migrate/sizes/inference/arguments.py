@@ -13,7 +13,7 @@ from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.initial_call import METHOD, fact_argument
 from nnx_migrate.sizes.method_lifts import Unplaced, callers_axis
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 
 def _opaque_argument(
@@ -200,7 +200,7 @@ def _is_whole_shape(analysis: ClassAnalysis, text: str, path: str) -> bool:
         for node in _nodes(analysis)
         if isinstance(node, ast.Assign)
         for value in [node.value]
-        if any(isinstance(one, ast.Name) and one.id == text for one in walk(node.targets[0]))
+        if any(is_name(one, text) for one in walk(node.targets[0]))
     ]
     return bool(values) and all(ast.unparse(one) == f"{path}.shape" for one in values)
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from nnx_migrate.abstract.values import CallForm, Submodule
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.source.linked import linked_modules
-from nnx_migrate.source.other_values import is_no_module, is_self
+from nnx_migrate.source.other_values import is_no_module
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_self, walk
 
 
 def call_forms(analysis: ClassAnalysis, layer: Submodule) -> frozenset[CallForm]:

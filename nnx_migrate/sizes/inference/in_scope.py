@@ -6,8 +6,8 @@ import ast
 import re
 from dataclasses import replace
 
-from nnx_migrate.abstract.questions import class_name
-from nnx_migrate.abstract.values import Instance, Static, Submodule
+from nnx_migrate.abstract.questions import class_name, constant_of
+from nnx_migrate.abstract.values import Instance, Submodule
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.nesting import given_name
@@ -109,11 +109,7 @@ def _shown(
 def _given_name(module: Instance, call: ast.Call) -> str | None:
     """The one name that a function gives to what a call in it builds; None when it may vary."""
     built = [use.module for use in module.records.get(id(call), ())]
-    values = [one.arguments.get("name") for one in built if isinstance(one, Submodule)]
-    names = {
-        one.expr.constant if isinstance(one, Static) and one.expr.is_constant else None
-        for one in values
-    }
+    names = {constant_of(one.arguments.get("name")) for one in built if isinstance(one, Submodule)}
     name = names.pop() if len(names) == 1 else None
     return name if isinstance(name, str) else None
 

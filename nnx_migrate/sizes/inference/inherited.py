@@ -15,7 +15,7 @@ from itertools import chain
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_self, walk
 
 _CALLABLE = frozenset({"int", "len", "max", "min", "sum"})
 
@@ -140,12 +140,8 @@ def _bound(there: ast.AST, here: ast.AST, asked: Collection[str]) -> Iterator[tu
 def _is_spelled(analysis: ClassAnalysis, text: str, known: Collection[str]) -> bool:
     """Whether the constructor can say it before the base has set anything."""
     names = {one.id for one in each(_parsed(text), ast.Name)}
-    read = {one.attr for one in each(_parsed(text), ast.Attribute) if _is_own(one)}
+    read = {one.attr for one in each(_parsed(text), ast.Attribute) if is_self(one.value)}
     return names <= {*known, *_CALLABLE, "self"} and read <= analysis.root.info.field_names
-
-
-def _is_own(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _different(pairs: Collection[_Pair], given: Mapping[str, str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_self, walk
 
 
 def needed_inputs(
@@ -100,10 +100,7 @@ def _outermost(analysis: ClassAnalysis, node: ast.AST) -> Iterator[str]:
 def _makes_param(call: ast.Call) -> bool:
     function = call.func
     return (
-        isinstance(function, ast.Attribute)
-        and isinstance(function.value, ast.Name)
-        and function.value.id == "self"
-        and function.attr == "param"
+        isinstance(function, ast.Attribute) and is_self(function.value) and function.attr == "param"
     )
 
 

@@ -14,7 +14,7 @@ from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.ranks import ranked
 from nnx_migrate.sizes.signatures import reading
-from nnx_migrate.source.other_values import is_name
+from nnx_migrate.source.walking import is_name
 
 
 def _concatenate(call: LibraryCall) -> Value:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from nnx_migrate.abstract.joining import as_array
-from nnx_migrate.abstract.questions import is_none
+from nnx_migrate.abstract.questions import constant_of, is_none
 from nnx_migrate.abstract.shapes import agreed
 from nnx_migrate.abstract.values import (
     NONE,
@@ -79,7 +79,7 @@ def _axis_of_each(axes: Value | None, count: int) -> list[int | None] | None:
         return None
     found: list[int | None] = []
     for one in parts:
-        constant = one.expr.constant if isinstance(one, Static) and one.expr.is_constant else "?"
+        constant = constant_of(one, unknown="?")
         if constant is not None and not isinstance(constant, int):
             return None
         found.append(constant)

@@ -15,7 +15,7 @@ from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.widening import common_axes, widened
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -55,9 +55,7 @@ class Rounds:
             and one.func.attr in ("append", "extend")
         }
         grown |= {id(one.target) for one in inside if isinstance(one, ast.AugAssign)}
-        return all(
-            id(one) in grown for one in inside if isinstance(one, ast.Name) and one.id == name
-        )
+        return all(id(one) in grown for one in inside if is_name(one, name))
 
 
 def target_variables(target: ast.expr) -> set[str]:
@@ -74,7 +72,7 @@ def shortened(statement: ast.For) -> set[str]:
         and isinstance(one.value.slice, ast.Slice)
         and isinstance(one.value.value, ast.Name)
         for target in one.targets
-        if isinstance(target, ast.Name) and target.id == one.value.value.id
+        if is_name(target, one.value.value.id)
     }
 
 

@@ -28,7 +28,7 @@ from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
 from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -150,7 +150,7 @@ def _receiver(function: Function) -> tuple[Value, ...]:
 
 def _is_decorated(node: ast.AST, name: str) -> bool:
     decorators = getattr(node, "decorator_list", [])
-    return any(isinstance(one, ast.Name) and one.id == name for one in decorators)
+    return any(is_name(one, name) for one in decorators)
 
 
 def _returned(frame: Frame) -> Value:

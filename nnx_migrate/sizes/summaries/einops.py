@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.questions import constant_of
 from nnx_migrate.abstract.values import Array, Static, Unknown, Value, ending
 from nnx_migrate.sizes.library_call import LibraryCall
 
@@ -19,10 +20,7 @@ _TOKEN = re.compile(r"\(([^)]*)\)|(\S+)")
 
 def _sides(call: LibraryCall) -> tuple[list[list[str]], list[list[str]]] | None:
     """Both sides of the pattern, one list of axis names per axis."""
-    pattern = call.get(1, "pattern")
-    if not (isinstance(pattern, Static) and pattern.expr.is_constant):
-        return None
-    text = pattern.expr.constant
+    text = constant_of(call.get(1, "pattern"))
     if not isinstance(text, str) or text.count("->") != 1:
         return None
     left, right = text.split("->")
@@ -100,8 +98,7 @@ def _is_whole(left: list[list[str]], axis: list[str], whole: list[int | None]) -
 
 def _einsum(call: LibraryCall) -> Value:
     """``einops.einsum(*tensors, pattern)``: axis names of several letters, apart by blanks."""
-    given = call.args[-1] if call.args else None
-    pattern = given.expr.constant if isinstance(given, Static) and given.expr.is_constant else None
+    pattern = constant_of(call.args[-1]) if call.args else None
     if not isinstance(pattern, str) or pattern.count("->") != 1:
         return Unknown("einsum of an unknown pattern")
     left, right = pattern.split("->")

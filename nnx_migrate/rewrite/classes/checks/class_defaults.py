@@ -10,9 +10,8 @@ import ast
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.other_values import is_name
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 _LOOKS = frozenset({"isinstance", "issubclass", "print", "repr", "str", "super"})
 

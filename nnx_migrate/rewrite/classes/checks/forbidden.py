@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.classes.variables.submodule_names import check_asked
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_self, walk
 
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
@@ -83,7 +83,7 @@ def check_methods(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -
                     RULE,
                 )
             case ast.Call(func=ast.Attribute(attr="unbind", value=owner)) if any(
-                isinstance(one, ast.Name) and one.id == "self" for one in walk(owner)
+                is_self(one) for one in walk(owner)
             ):
                 reason = "it calls unbind, for pure functions of a submodule's variables"
                 raise Refused(node, reason, "lift the loop", RULE)

@@ -19,7 +19,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.setup.dependence import Dependence, bound, dependence_in
 from nnx_migrate.source.bindings import bindings_below
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 RULE = "setup"
 
@@ -67,7 +67,7 @@ def _kept_by_helpers(cls: ClassInfo, found: Dependence) -> Iterator[ast.AST]:
             if bound(target, own.receiver)[1] and own.of(value):
                 yield value
         for call in each(method, ast.Call):
-            if isinstance(call.func, ast.Name) and call.func.id == "setattr":
+            if is_name(call.func, "setattr"):
                 yield from (one for one in call.args[2:] if own.of(one))
 
 

@@ -14,9 +14,8 @@ from nnx_migrate.sizes.fields.given import values_given
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment, FunctionNode, parameter_names
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_self, walk
 
 RULE = "module-api"
 _PLAIN = ast.Constant | ast.Dict | ast.DictComp | ast.List | ast.ListComp | ast.Tuple

@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.classes.variables.submodule_names import LEAVES
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, is_name
 
 
 def leads_past_lazy(
@@ -78,6 +78,6 @@ def _values(cls: ClassInfo, name: str) -> Iterator[ast.AST]:
             for target in statement.targets
         }
         for node in each(method, ast.Attribute):
-            is_own = isinstance(node.value, ast.Name) and node.value.id == receiver_of(method)
+            is_own = is_name(node.value, receiver_of(method))
             if is_own and node.attr == name and isinstance(node.ctx, ast.Store):
                 yield values.get(id(node), node)

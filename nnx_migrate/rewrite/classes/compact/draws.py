@@ -15,9 +15,8 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Loop, Step, builds
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_self, walk
 
 # Where a draw may not happen, or more than once.
 _PERHAPS = (ast.Lambda, ast.IfExp, ast.BoolOp, *COMPREHENSIONS)

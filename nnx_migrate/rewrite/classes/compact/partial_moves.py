@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, is_name
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class PartialMoves:
                     item.call,
                     "a function outside the class builds from an argument that depends on the call",
                 )
-            is_named = isinstance(function, ast.Name) and function.id == name
+            is_named = is_name(function, name)
             if site.kind is SiteKind.FACTORY and is_named:
                 built.append(item)
                 seen.add(id(function))

@@ -25,7 +25,7 @@ from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.names import root_name
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_none_literal, walk
+from nnx_migrate.source.walking import each, is_none_literal, is_self, walk
 
 RULE = "compact"
 _ATTRIBUTES = frozenset({"shape", "ndim", "size"})
@@ -182,7 +182,7 @@ class Shapes:
                 case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
                     return False
                 case ast.Call(func=function, args=args) if root_name(function) == "self" or any(
-                    map(_is_self, args)
+                    map(is_self, args)
                 ):
                     return False
                 case ast.Subscript(slice=index) if free_names(index) & tainted:
@@ -213,10 +213,6 @@ class Shapes:
             if isinstance(node, ast.Call) and id(self.nodes[key]) in self.abstract:
                 edits[key] = _attribute(self.nodes[key], name)
         return edits
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _asks_for_none(node: ast.Compare) -> bool:

@@ -15,9 +15,8 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.candidates import candidates_of
 from nnx_migrate.sizes.return_values import arms
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_self, walk
 
 
 def may_set(project: Project, symbol: str | None, call: ast.Call, flags: frozenset[str]) -> bool:

@@ -18,9 +18,8 @@ from nnx_migrate.sizes.fields.given import Given, given_to_fields
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, is_self
 
 _DEPTH = 6  # longest chain of names that stand for a value
 _ANY = frozenset({"typing.Any", "typing_extensions.Any", "builtins.object"})

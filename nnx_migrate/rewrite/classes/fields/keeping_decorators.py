@@ -13,7 +13,7 @@ from copy import copy
 from nnx_migrate.rewrite.classes.writing.layout import docstring_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 _DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 _LOOKS = frozenset(
@@ -139,16 +139,14 @@ def _gives_back(function: ast.FunctionDef, bound: int) -> bool:
     if not _all_are(function.body, returns, names[0]):
         return False
     fine = {id(one) for node in nodes for one in _harmless(node)}
-    uses = (one for one in nodes if isinstance(one, ast.Name) and one.id == names[0])
+    uses = (one for one in nodes if is_name(one, names[0]))
     return all(id(one) in fine for one in uses)
 
 
 def _all_are(body: Sequence[ast.stmt], returns: Sequence[ast.Return], name: str) -> bool:
     """Whether a function ends by a ``return``, and each returns the value of a name."""
     values = (one.value for one in returns)
-    return isinstance(body[-1], ast.Return) and all(
-        isinstance(one, ast.Name) and one.id == name for one in values
-    )
+    return isinstance(body[-1], ast.Return) and all(is_name(one, name) for one in values)
 
 
 def _harmless(node: ast.AST) -> list[ast.expr]:

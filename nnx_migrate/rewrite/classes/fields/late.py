@@ -15,9 +15,8 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, tainted_name
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_none_literal, walk
+from nnx_migrate.source.walking import each, is_none_literal, is_self, walk
 
 
 def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset[str]:
@@ -44,13 +43,8 @@ def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset
                     read.add(attr)
                 case ast.Name(id=name):
                     read.add(name)
-    bare = sum(isinstance(one, ast.Name) and one.id == "self" for one in walk(function))
-    dotted = sum(
-        isinstance(one, ast.Attribute)
-        and isinstance(one.value, ast.Name)
-        and one.value.id == "self"
-        for one in walk(function)
-    )
+    bare = sum(is_self(one) for one in walk(function))
+    dotted = sum(isinstance(one, ast.Attribute) and is_self(one.value) for one in walk(function))
     if read & methods or bare != dotted:
         return frozenset()
     parameters = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
@@ -95,7 +89,7 @@ def call_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
         return frozenset()
     nodes = [node for one in cls.methods.values() for node in walk(one)]
     read = [one.attr for one in nodes if isinstance(one, ast.Attribute) and is_self(one.value)]
-    whole = sum(isinstance(one, ast.Name) and one.id == "self" for one in nodes)
+    whole = sum(is_self(one) for one in nodes)
     calls = (one for one in nodes if isinstance(one, ast.Call))
     whole -= sum(_makes_parameters(project, cls.scope, one) for one in calls)
     if whole != len(read) or _COPIES & {*read}:
@@ -110,7 +104,7 @@ def call_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
 
 def _makes_parameters(project: Project, scope: Scope, call: ast.Call) -> bool:
     """Whether a call of Linen's ``_normalize(self, ...)`` is given the module, to make its parameters there."""
-    given = [one for one in call.args if isinstance(one, ast.Name) and one.id == "self"]
+    given = [one for one in call.args if is_self(one)]
     return len(given) == 1 and project.resolve(call.func, scope) == "flax.linen._normalize"
 
 

@@ -36,7 +36,7 @@ from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.constants import class_constants, written_out
 from nnx_migrate.source.names import table_of
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 RULE = "fields"
 _FIELD_FUNCTIONS = frozenset(
@@ -159,7 +159,7 @@ def _parameter(
 
 def _may_be_arrays(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether a field may be a tuple, dict or record of arrays."""
-    is_object = isinstance(one.annotation, ast.Name) and one.annotation.id == "object"
+    is_object = is_name(one.annotation, "object")
     if is_object or project.resolve(one.annotation, one.owner.scope) == "typing.Any":
         return is_indexed(cls, one.name) or is_operand(cls, one.name)
     if is_record_of_arrays(project, cls, one):

@@ -15,9 +15,8 @@ from nnx_migrate.rewrite.classes.reading.annotations import (
 )
 from nnx_migrate.sizes.fields.given import values_given
 from nnx_migrate.source.classes import ClassInfo, Field
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, is_none_literal, walk
+from nnx_migrate.source.walking import each, is_none_literal, is_self, walk
 
 _MODULE = "flax.linen.Module"
 _PART = ast.Subscript | ast.Attribute

@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bound_names, names_bound_below, target_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_name, walk
 
 _ARRAYS = ("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.")
 _NOT_ARRAYS = ("jax.nn.initializers.", "jax.numpy.dtype", "jax.numpy.finfo", "numpy.dtype")
@@ -132,7 +132,7 @@ class Inliner:
                 return None
             made = on_one_line(renderer.with_edits(inner).render(bound))
             for node in walk(value):
-                if isinstance(node, ast.Name) and node.id == name:
+                if is_name(node, name):
                     edits[id(node)] = made
         return edits
 

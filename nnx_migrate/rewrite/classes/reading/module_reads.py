@@ -17,7 +17,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, is_name
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ModuleReads:
         read = {
             id(one.value): one.attr
             for one in each(function, ast.Attribute)
-            if isinstance(one.value, ast.Name) and one.value.id == receiver
+            if is_name(one.value, receiver)
         }
         around = {*local} - {*parameter_names(function)}
         names = [one for one in each(function, ast.Name) if isinstance(one.ctx, ast.Load)]

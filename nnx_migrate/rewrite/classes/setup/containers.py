@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from nnx_migrate.rewrite.classes.reading.annotations import is_container
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment
-from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, is_self
 
 _WRITTEN = ast.List | ast.ListComp | ast.Dict | ast.DictComp
 _MAKERS = frozenset({"dict", "list", "sorted"})

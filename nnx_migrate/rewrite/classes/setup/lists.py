@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, stat
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ComprehensionLoop:
         """Whether the loop counts without a name for the number."""
         target = self.generator.target
         nodes = [one for one in each(self.node, ast.Name) if one is not target]
-        is_blank = isinstance(target, ast.Name) and target.id == "_"
+        is_blank = is_name(target, "_")
         return self.counts and is_blank and not any(one.id == "_" for one in nodes)
 
     def target(self, renderer: Renderer) -> Expression:

@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.classes.setup.dependence import Dependence
 from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_name, walk
 
 RULE = "setup"
 _MAYBE = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
@@ -180,10 +180,7 @@ def _stores(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
 def _is_ours(target: ast.AST, receiver: str) -> bool:
     """Whether assigning to ``target`` changes an attribute of the module."""
     return any(
-        isinstance(one, ast.Attribute)
-        and isinstance(one.value, ast.Name)
-        and one.value.id == receiver
-        for one in walk(target)
+        isinstance(one, ast.Attribute) and is_name(one.value, receiver) for one in walk(target)
     )
 
 

@@ -40,7 +40,7 @@ from nnx_migrate.rewrite.classes.variables.submodule_names import (
     refused,
 )
 from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import is_name, walk
 
 RULE = "module-api"
 
@@ -137,7 +137,7 @@ class Reader:
             array = item is not None and makes_array(item, self.resolve)
             self._hold(node, reading(node.value, array=array))
             return
-        if not (isinstance(node.value, ast.Name) and node.value.id == receiver):
+        if not is_name(node.value, receiver):
             return
         name = node.attr
         if isinstance(node.ctx, ast.Load) and name in self.params:

@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.outside.annotations.referents import Referents
 from nnx_migrate.rewrite.outside.annotations.uses import Anything
 from nnx_migrate.source.names import last_name, parameter_names
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 _OWN = "__annotations__"
 _HINTS = frozenset({"get_type_hints", "get_annotations"})
@@ -232,7 +232,7 @@ def _bound(module: Module, use: ast.Name, name: str) -> list[ast.expr]:
                 case _:
                     continue
             for target, value in pairs:
-                if isinstance(target, ast.Name) and target.id == name:
+                if is_name(target, name):
                     plain.add(id(target))
                     found.append(value)
         stores = (one for one in each(around, ast.Name) if one.id == name)
