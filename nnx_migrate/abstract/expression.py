@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, cast
 
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import names_in
 
 Const = int | float | str | bool | None | tuple["Const", ...]
 
@@ -55,7 +55,7 @@ class Expr:
     @cached_property
     def names(self) -> frozenset[str]:
         """Free names; ``self`` and the builtins that sizes use are none."""
-        found = {node.id for node in each(self.node, ast.Name)}
+        found = names_in(self.node)
         return frozenset(found - _BUILTINS)
 
     @cached_property

@@ -17,7 +17,7 @@ from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import given_values, walk
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _Reader:
         for name in sorted(linked_modules(self.project)):
             module = self.project.modules[name]
             for scope, call in _calls(module.tree.body, Scope(module)):
-                target, arguments = call.func, [*call.args, *(k.value for k in call.keywords)]
+                target, arguments = call.func, given_values(call)
                 if self.project.resolve(target, scope) == "functools.partial" and call.args:
                     target, *arguments = arguments
                 symbol = self.project.resolve(target, scope)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, names_in, walk
 
 _CARRY = "initialize_carry"
 
@@ -76,7 +76,7 @@ def _asked(block: Sequence[ast.stmt], name: str) -> list[ast.Call]:
 
 def _stays(built: ast.Call, names: Sequence[ast.Name]) -> bool:
     """Whether the cell's arguments are the same where it is asked: nothing binds their names later."""
-    read = {one.id for one in each(built, ast.Name)}
+    read = names_in(built)
     return all(
         one.lineno < built.lineno
         for one in names

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module
+from nnx_migrate.source.walking import has_starred
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,4 @@ def is_use(call: ast.Call | None, most: int | None) -> bool:
 
 def _is_spread(call: ast.Call) -> bool:
     """Whether a call unpacks arguments: one of them may be any."""
-    return any(isinstance(one, ast.Starred) for one in call.args) or any(
-        one.arg is None for one in call.keywords
-    )
+    return has_starred(call.args) or any(one.arg is None for one in call.keywords)

@@ -12,7 +12,7 @@ from nnx_migrate.abstract.values import Argument, Array, Choice, Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.ranks import ranked
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, names_in
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ def note_test(targets: list[ast.expr], value: ast.expr, frame: Frame) -> None:
         return
     names = {one.id for target in targets for one in each(target, ast.Name)}
     for local, test in list(frame.tests.items()):
-        read = {one.id for one in each(test, ast.Name)}
+        read = names_in(test)
         if names & {local, *read}:
             del frame.tests[local]
     # ``fast = fast and x.ndim > 2`` tests what the name stood for before.
-    if len(names) == 1 and is_test and not names & {one.id for one in each(value, ast.Name)}:
+    if len(names) == 1 and is_test and not names & names_in(value):
         frame.tests[names.pop()] = value
 
 

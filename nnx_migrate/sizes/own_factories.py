@@ -25,7 +25,7 @@ from nnx_migrate.source.bindings import bindings_below, names_bound_at
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, is_name, is_self, walk
+from nnx_migrate.source.walking import each, given_values, is_name, is_self, names_in, walk
 
 _PLAIN = frozenset({"flax.linen.nowrap", "property", "staticmethod"})  # decorators
 _Function = ast.FunctionDef | ast.Lambda
@@ -144,7 +144,7 @@ def _may_change(method: ast.FunctionDef, own: Collection[int], names: Collection
     held += [one.value for one in inside if isinstance(one, ast.Subscript) and not _is_load(one)]
     for one in inside:
         if isinstance(one, ast.Call):
-            held += [*one.args, *(keyword.value for keyword in one.keywords)]
+            held += given_values(one)
     return any(isinstance(one, ast.Name) and one.id in made & {*names} for one in held)
 
 
@@ -157,7 +157,7 @@ def _may_be_modules(
     while todo:
         seen.add(word := todo.pop())
         for target, value in bindings:
-            if word not in {one.id for one in each(target, ast.Name)}:
+            if word not in names_in(target):
                 continue
             for node in walk(value):
                 if isinstance(node, ast.Call) and is_module_class(

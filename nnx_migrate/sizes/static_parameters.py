@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from nnx_migrate.source.growth import grown
-from nnx_migrate.source.walking import children, each, is_name, walk
+from nnx_migrate.source.walking import (
+    children,
+    given_values,
+    has_starred,
+    is_name,
+    names_read,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ def parameters_of(function: ast.FunctionDef) -> tuple[str, ...]:
 
 def bound_arguments(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
     """What a call passes, by parameter; None when unpacked arguments hide it."""
-    if any(isinstance(one, ast.Starred) for one in call.args):
+    if has_starred(call.args):
         return None
     spec = function.args
     positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
@@ -92,7 +99,7 @@ def _is_plain(function: ast.FunctionDef, call: Call) -> bool:
     if bound_arguments(function, call.node) is None:
         return False
     receiver = next(iter(parameters_of(call.caller)), "") if call.key is None else ""
-    arguments = [*call.node.args, *(one.value for one in call.node.keywords)]
+    arguments = given_values(call.node)
     inner = [one for argument in arguments for one in walk(argument)]
     held = {id(one.value) for one in inner if isinstance(one, ast.Attribute)}
     return not any(is_name(one, receiver) and id(one) not in held for one in inner)
@@ -130,16 +137,19 @@ def _read_to_build(function: ast.FunctionDef) -> frozenset[str]:
             case ast.Call(func=ast.Call()):
                 continue
             case ast.Call(args=args, keywords=keywords):
-                found |= {name for one in (*args, *keywords) for name in _names(one)}
+                found |= {name for one in (*args, *keywords) for name in names_read(one)}
             case ast.If(test=test) | ast.IfExp(test=test):
-                found |= _names(test)
+                found |= names_read(test)
             case ast.For(iter=iterable) | ast.comprehension(iter=iterable):
-                found |= _names(iterable)
+                found |= names_read(iterable)
     bindings = list(_bindings(function))
     read = grown(
         found,
         lambda known: (
-            name for targets, value in bindings if known & set(targets) for name in _names(value)
+            name
+            for targets, value in bindings
+            if known & set(targets)
+            for name in names_read(value)
         ),
     )
     return read & set(parameters_of(function))
@@ -186,10 +196,6 @@ def _stored(target: ast.expr) -> list[str]:
             return _stored(inner)
         case _:
             return []
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {one.id for one in each(node, ast.Name) if isinstance(one.ctx, ast.Load)}
 
 
 def _values(node: ast.AST) -> set[str]:

@@ -33,7 +33,7 @@ from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.overrides import methods_run
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_self
+from nnx_migrate.source.walking import each, given_values, is_self
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.frames import Frame
@@ -259,7 +259,7 @@ def _calls(method: ast.FunctionDef) -> Iterator[ast.Call]:
 
 def _takes_text(call: ast.Call) -> bool:
     """Whether a call is given constants and texts only: nothing that it could put a module into."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = given_values(call)
     return bool(given) and all(isinstance(one, ast.Constant | ast.JoinedStr) for one in given)
 
 

@@ -11,7 +11,7 @@ from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.names import last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import is_name, walk
+from nnx_migrate.source.walking import has_starred, is_name, walk
 
 # What sets attributes of its first argument: ``setattr``, ``monkeypatch.setattr``, ``mock.patch.object``.
 SETTERS = frozenset(
@@ -388,6 +388,6 @@ def _parameter(function: ast.FunctionDef, call: ast.Call, argument: ast.AST) -> 
     if isinstance(argument, ast.keyword):
         return argument.arg if argument.arg in {*names, *(a.arg for a in spec.kwonlyargs)} else None
     before = call.args[: call.args.index(argument)] if argument in call.args else [argument]
-    if any(isinstance(one, ast.Starred) for one in (*before, argument)):
+    if has_starred((*before, argument)):
         return None
     return names[len(before)] if len(before) < len(names) and argument in call.args else None

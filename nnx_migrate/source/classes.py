@@ -12,7 +12,7 @@ from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.constants import class_constants, written_out
 from nnx_migrate.source.modules import Module, Scope
 from nnx_migrate.source.names import Opaque, table_of
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import has_starred, walk
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class ClassInfo:
 
     def arguments(self, call: ast.Call) -> dict[str, ast.expr]:
         """What a constructor call gives, by field; empty where some of it is unpacked by position."""
-        if any(isinstance(one, ast.Starred) for one in call.args):
+        if has_starred(call.args):
             return {}
         positional = [one.name for one in self.fields if not one.keyword_only]
         given = dict(zip(positional, call.args, strict=False))

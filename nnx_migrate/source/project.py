@@ -27,6 +27,7 @@ from nnx_migrate.source.names import (
     dotted,
 )
 from nnx_migrate.source.stars import Stars
+from nnx_migrate.source.walking import uncalled
 
 __all__ = ["Module", "Project", "Scope", "module_name", "parse"]
 
@@ -254,7 +255,7 @@ class Project:
         """Symbols of a method's decorators; of a decorator call, the called function's."""
         found = []
         for decorator in method.decorator_list:
-            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            target = uncalled(decorator)
             found.append(self.resolve(target, cls.scope) or ast.unparse(target))
         return tuple(found)
 

@@ -18,6 +18,7 @@ from string import Formatter
 from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.modules import Module
 from nnx_migrate.source.names import FunctionNode, parameter_names
+from nnx_migrate.source.walking import has_starred
 
 _MOST = 256  # texts that one expression may be
 _ELEMENTS = frozenset({"enumerate", "iter", "list", "next", "reversed", "set", "sorted", "tuple"})
@@ -94,7 +95,7 @@ class Reader:
             case ast.Call(
                 func=ast.Attribute(value=ast.Constant(value=str() as text), attr="join"),
                 args=[ast.List(elts=parts) | ast.Tuple(elts=parts)],
-            ) if not any(isinstance(one, ast.Starred) for one in parts):
+            ) if not has_starred(parts):
                 between = [one for part in parts for one in (ast.Constant(text), part)]
                 yield from self._joined(between[1:])
             case ast.Subscript(
@@ -148,7 +149,7 @@ class Reader:
     def _formatted(self, pieces: list[str], given: Sequence[ast.expr]) -> Iterator[Text]:
         """``"%s.%s" % (one, other)``, by what stands between."""
         is_plain = len(pieces) == len(given) + 1 and not any("%" in one for one in pieces)
-        if not is_plain or any(isinstance(one, ast.Starred) for one in given):
+        if not is_plain or has_starred(given):
             yield ANY
             return
         parts: list[ast.expr] = [ast.Constant(pieces[0])]
@@ -175,7 +176,7 @@ class Reader:
                 value = given[name] if is_plain else ast.Call(ast.Name("?"), [], [])
                 starred = isinstance(value, ast.Starred)
                 parts.append(ast.Call(ast.Name("?"), [], []) if starred else value)
-        if any(isinstance(one, ast.Starred) for one in call.args):
+        if has_starred(call.args):
             yield ANY
         else:
             yield from self._joined(parts)
@@ -288,7 +289,7 @@ class Reader:
                     yield None
                     continue
                 keywords = {one.arg: one.value for one in call.keywords}
-                if None in keywords or any(isinstance(one, ast.Starred) for one in call.args):
+                if None in keywords or has_starred(call.args):
                     yield None
                     continue
                 given = dict(zip(ordered, call.args, strict=False)) | keywords

@@ -6,7 +6,7 @@ Trees are not changed once they are walked: what stands for other code is a tree
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from types import UnionType
 from typing import Any, TypeGuard, TypeVar, overload
@@ -99,6 +99,31 @@ def is_name(node: ast.AST | None, name: str | None) -> TypeGuard[ast.Name]:
 def is_self(node: ast.AST | None) -> TypeGuard[ast.Name]:
     """Whether an expression is ``self``."""
     return is_name(node, "self")
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """Every name that stands below a node, read or bound."""
+    return {one.id for one in each(tree, ast.Name)}
+
+
+def names_read(tree: ast.AST) -> set[str]:
+    """Every name that is read below a node."""
+    return {one.id for one in each(tree, ast.Name) if isinstance(one.ctx, ast.Load)}
+
+
+def given_values(call: ast.Call) -> list[ast.expr]:
+    """What a call gives, by position and then by keyword."""
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
+def has_starred(values: Iterable[ast.AST]) -> bool:
+    """Whether one of the expressions unpacks others: then nobody knows which place each has."""
+    return any(isinstance(one, ast.Starred) for one in values)
+
+
+def uncalled(decorator: ast.expr) -> ast.expr:
+    """What a decorator names: ``nn.remat`` of ``@nn.remat`` and of ``@nn.remat(policy=...)``."""
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def is_none_literal(node: ast.AST | None) -> bool:

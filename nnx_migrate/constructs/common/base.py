@@ -18,6 +18,7 @@ from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.data import NewImport
 from nnx_migrate.edit.expressions import Expression, Written, expression
 from nnx_migrate.model import Confidence
+from nnx_migrate.source.walking import given_values, has_starred
 
 # Import lines that a file gets for the names in ``Code.imports``.
 IMPORTS: Mapping[str, NewImport] = {
@@ -165,9 +166,7 @@ def last(symbol: str) -> str:
 
 def bind(call: ast.Call, fields: tuple[str, ...]) -> Arguments | Refusal:
     """Read a call by a Linen dataclass' field order (``parent`` and ``name`` come last in it)."""
-    if any(isinstance(one, ast.Starred) for one in call.args) or any(
-        keyword.arg is None for keyword in call.keywords
-    ):
+    if has_starred(call.args) or any(keyword.arg is None for keyword in call.keywords):
         return Arguments({}, open=True)
     order = (*fields, *PLACEMENT)
     if len(call.args) > len(order):
@@ -224,6 +223,6 @@ def same_call(
 
 def left_comments(source: Source, call: ast.Call, kept: Collection[ast.expr]) -> list[str]:
     """The comments of the arguments of a call that are not ``kept``."""
-    values = [*call.args, *(one.value for one in call.keywords)]
+    values = given_values(call)
     gone = [one for one in values if one not in kept]
     return [comment for one in gone for comment in source.comments(one).all]

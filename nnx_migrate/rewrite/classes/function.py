@@ -7,7 +7,6 @@ attributes the submodules are; ``names`` counts them on as Linen does.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +45,7 @@ from nnx_migrate.sizes.scope_functions import (
 )
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import names_in
 
 RULE = "scope_function"
 OWN = "self"  # the receiver of helper methods
@@ -109,7 +108,7 @@ class _Conversion:
     def _takes(self, part: CompactPart) -> tuple[str, ...]:
         """The given parameters that the builder's lines read."""
         tree = tree_of(part.statements)
-        read = {one.id for one in each(tree, ast.Name)}
+        read = names_in(tree)
         return tuple(one for one in self.function.given if one in read)
 
     def _counts(self) -> bool:

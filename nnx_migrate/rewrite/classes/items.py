@@ -19,7 +19,7 @@ from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Import
-from nnx_migrate.source.walking import is_none_literal
+from nnx_migrate.source.walking import has_starred, is_none_literal
 
 RULE = "class"
 
@@ -252,7 +252,7 @@ def _built_here(kind: ItemKind, call: ast.Call, cls: ClassInfo, method: ast.Func
         ItemKind.VARIABLE: ("col", "name", "init_fn"),
         ItemKind.STREAM: ("name",),
     }[kind]
-    if any(isinstance(one, ast.Starred) for one in call.args[: len(parameters)]):
+    if has_starred(call.args[: len(parameters)]):
         raise Refused(call, "arguments are unpacked, so their names are not known", _PLAIN, RULE)
     given: dict[str, ast.expr] = dict(zip(parameters, call.args, strict=False))
     keywords = []

@@ -19,7 +19,7 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.source.names import names_in_text
-from nnx_migrate.source.walking import each, is_name, is_self, walk
+from nnx_migrate.source.walking import each, has_starred, is_name, is_self, walk
 
 _LETTERS = "ijkl"
 
@@ -150,7 +150,7 @@ def index_of(loop: Loop) -> Index | None:
 def _length(over: ast.expr) -> int | str | None:
     """The length of ``(3, 4)``; ``len(self.sizes)``, also of a slice."""
     if isinstance(over, ast.Tuple | ast.List):
-        return None if any(isinstance(one, ast.Starred) for one in over.elts) else len(over.elts)
+        return None if has_starred(over.elts) else len(over.elts)
     is_part = isinstance(over, ast.Subscript) and isinstance(over.slice, ast.Slice)
     whole = over.value if isinstance(over, ast.Subscript) and is_part else over
     if not (isinstance(whole, ast.Attribute) and is_self(whole.value)):

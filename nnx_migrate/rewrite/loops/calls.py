@@ -42,7 +42,7 @@ from nnx_migrate.rewrite.loops.plan import (
     Updated,
 )
 from nnx_migrate.rewrite.loops.snapshots import snapshot
-from nnx_migrate.source.walking import is_name, is_none_literal
+from nnx_migrate.source.walking import given_values, is_name, is_none_literal
 
 
 def read_call(frame: Frame, node: ast.Call) -> Kind:
@@ -307,7 +307,7 @@ def _transformation(frame: Frame, node: ast.Call, symbol: str) -> Kind:
 
 def _counting(frame: Frame, node: ast.Call) -> Kind:
     """``int(state.step)`` and ``jax.random.fold_in(key, state.step)``: any integer does."""
-    for one in (*node.args, *(keyword.value for keyword in node.keywords)):
+    for one in given_values(node):
         kind = frame.value(frame, one)
         if isinstance(kind, Step):
             frame.change(one, Counter(frame.need_optimizer(kind.flow)))

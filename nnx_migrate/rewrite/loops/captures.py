@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import PLAIN, is_special
 from nnx_migrate.source.names import parameter_names
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, names_read, walk
 
 GRADIENTS = {"jax.grad": "nnx.grad", "jax.value_and_grad": "nnx.value_and_grad"}
 _Closure = ast.FunctionDef | ast.Lambda | ast.GeneratorExp
@@ -43,7 +43,7 @@ def _closures(node: ast.AST) -> Iterator[ast.AST]:
 
 def _reads(node: ast.AST) -> set[str]:
     own = parameter_names(node) if isinstance(node, ast.FunctionDef | ast.Lambda) else ()
-    return {one.id for one in each(node, ast.Name) if isinstance(one.ctx, ast.Load)} - {*own}
+    return names_read(node) - {*own}
 
 
 def _runs_here(frame: Frame, node: ast.AST) -> bool:

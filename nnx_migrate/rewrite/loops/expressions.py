@@ -27,6 +27,7 @@ from nnx_migrate.rewrite.loops.kinds import (
 from nnx_migrate.rewrite.loops.plan import Indexed, Named
 from nnx_migrate.rewrite.loops.shapes import width
 from nnx_migrate.rewrite.loops.snapshots import snapshot
+from nnx_migrate.source.walking import has_starred
 
 _WORDS = {
     Variables: "the variables",
@@ -51,7 +52,7 @@ def value(frame: Frame, node: ast.expr) -> Kind:
             return _item(frame, node, value(frame, owner), index)
         case ast.Dict() if node.keys:
             return _dict(frame, node)
-        case ast.Tuple(elts=elements) if not any(isinstance(e, ast.Starred) for e in elements):
+        case ast.Tuple(elts=elements) if not has_starred(elements):
             kinds = tuple(value(frame, one) for one in elements)
             return together(kinds)
         case ast.IfExp(test=test, body=body, orelse=orelse):

@@ -7,11 +7,12 @@ import ast
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import PLAIN, Grads, Kind, State, is_special
 from nnx_migrate.rewrite.loops.snapshots import snapshot
+from nnx_migrate.source.walking import given_values
 
 
 def read_unknown(frame: Frame, node: ast.Call, symbol: str) -> Kind:
     """What a call gives: it takes values, and no part of a flow but as those."""
-    for one in (*node.args, *(one.value for one in node.keywords)):
+    for one in given_values(node):
         value = one.value if isinstance(one, ast.Starred) else one
         kind = frame.value(frame, value)
         frame.escape(value, kind)

@@ -9,7 +9,7 @@ from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import Recipe
 from nnx_migrate.source.names import Assignment, Definition
 from nnx_migrate.source.project import Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import given_values, has_starred, walk
 
 LAZY = "flax.linen.lazy"  # also that of `nnx_migrate.linen`
 STATE = "flax.training.train_state.TrainState"
@@ -69,8 +69,8 @@ def definition_of(frame: Frame, node: ast.Call) -> Recipe:
     match node.func:
         case ast.Call(func=function, args=[cls]) if frame.resolve(function) == LAZY:
             base = _recipe(frame, cls, frame.scope, _DEPTH)
-            given = [*node.args, *(one.value for one in node.keywords)]
-            if base is None or any(isinstance(one, ast.Starred) for one in given):
+            given = given_values(node)
+            if base is None or has_starred(given):
                 return None
             return (*base, *_arguments(frame, node.args, node.keywords, frame.scope))
     return None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 
+from nnx_migrate.source.walking import has_starred
+
 _PLAIN = frozenset(
     "adabelief adadelta adafactor adagrad adam adamax adamaxw adamw add_decayed_weights amsgrad "  # noqa: SIM905
     "centralize clip clip_by_block_rms ema fromage identity lamb lars lion nadam nadamw "
@@ -30,7 +32,7 @@ def is_ordered(symbol: str) -> bool | None:
 def is_told_which(symbol: str, call: ast.Call) -> bool:
     """Whether the arguments of an optimizer say, or may say, which parameters it means."""
     known = 1 if symbol.endswith("add_decayed_weights") else 2  # a mask comes later
-    if len(call.args) > known or any(isinstance(one, ast.Starred) for one in call.args):
+    if len(call.args) > known or has_starred(call.args):
         return True
     return any(
         one.arg is None

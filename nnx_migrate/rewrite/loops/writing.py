@@ -42,6 +42,7 @@ from nnx_migrate.rewrite.loops.plan import (
     Updated,
     Without,
 )
+from nnx_migrate.source.walking import given_values
 
 Make = Callable[[Renderer], Any]
 
@@ -148,7 +149,7 @@ def _ended(args: list[cst.Arg], before: Sequence[cst.Arg]) -> list[cst.Arg]:
 
 def _order(node: ast.Call) -> list[int]:
     """Ids of the values of a call's arguments as they are written."""
-    values = [*node.args, *(one.value for one in node.keywords)]
+    values = given_values(node)
     return [id(one) for one in sorted(values, key=lambda one: (one.lineno, one.col_offset))]
 
 

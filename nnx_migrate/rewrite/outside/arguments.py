@@ -23,7 +23,7 @@ from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.names import Assignment
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import is_name, walk
+from nnx_migrate.source.walking import has_starred, is_name, walk
 
 _BOUND = frozenset({"classmethod", "staticmethod", "property"})
 
@@ -53,7 +53,7 @@ class Arguments:
             return
         args, keywords = call
         holding = self.context.modules_in.get(cls.name, frozenset())
-        starred = any(isinstance(one, ast.Starred) for one in args)
+        starred = has_starred(args)
         if holding and (starred or any(one.arg is None for one in keywords)):
             self._unpacked(cls, holding)
         for name, value in arguments_by_field(cls, args, keywords):
@@ -229,7 +229,7 @@ class Arguments:
         """Whether a name is given, as it is, to a field that builds submodules of such a class."""
         keyword = self.places.parent(node)
         call = self.places.parent(keyword) if isinstance(keyword, ast.keyword) else keyword
-        if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
+        if not isinstance(call, ast.Call) or has_starred(call.args):
             return False
         scope, maker, args = self.places[call].scope, call.func, call.args
         if args and self.project.resolve(maker, scope) == "functools.partial":

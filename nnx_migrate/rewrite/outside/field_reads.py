@@ -16,7 +16,7 @@ from nnx_migrate.sizes.static_parameters import bound_arguments, parameters_of
 from nnx_migrate.source.bindings import plain_bindings
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 
 def read_fields(
@@ -92,13 +92,13 @@ class _Origins:
         elif self.project.function(symbol) is not None:
             yield from self._arguments(call, symbol)
         elif (is_linen(symbol) and not is_layer(symbol)) or symbol == "builtins.getattr":
-            yield from (*call.args, *(one.value for one in call.keywords))
+            yield from given_values(call)
 
     def _arguments(self, call: ast.Call, symbol: str) -> Iterator[ast.AST]:
         function = self.project.function(symbol)
         given = bound_arguments(function, call) if function is not None else None
         if given is None:
-            yield from (*call.args, *(one.value for one in call.keywords))
+            yield from given_values(call)
             return
         yield from (given[name] for name in sorted(self._returned(symbol) & given.keys()))
 

@@ -29,7 +29,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import names_in, walk
 
 
 class Kind(Enum):
@@ -61,7 +61,7 @@ def may_take_module(cls: ClassInfo, field: str) -> bool:
 
 def _is_number(annotation: ast.expr) -> bool:
     """Whether a type is a float, or an optional one."""
-    words = {one.id for one in each(annotation, ast.Name)}
+    words = names_in(annotation)
     return "float" in words and words <= {"float", "int", "Optional", "Union", "typing"}
 
 

@@ -17,7 +17,7 @@ from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.modules import FUNCTIONS, Module, Scope
 from nnx_migrate.source.names import FunctionNode, function_table, last_name
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, is_name, walk
+from nnx_migrate.source.walking import each, given_values, is_name, walk
 
 Key = tuple[str, str, str]  # the kind of name, whose it is, and the word; "name()": what it returns
 
@@ -54,9 +54,7 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
             for home, value in _fixtures(project).get(name, ()):
                 yield _local(function, name), value, Scope(home).around(value)
     for call in each(module.tree, ast.Call):
-        if not all(
-            isinstance(one, _DATA) for one in (*call.args, *(k.value for k in call.keywords))
-        ):
+        if not all(isinstance(one, _DATA) for one in given_values(call)):
             scope = scope_of(call)
             yield from ((key, one, scope) for key, one in _arguments(project, call, scope))
 

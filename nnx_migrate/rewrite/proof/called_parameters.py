@@ -15,7 +15,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.growth import reached
 from nnx_migrate.source.names import Assignment, Opaque, parameter_names, root_name
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 _CALLERS = frozenset(  # functions of jax that call what they are given
     {
@@ -77,7 +77,7 @@ def _called_of_function(project: Project, cls: ClassInfo, method: ast.FunctionDe
 
 
 def _argument_names(call: ast.Call) -> list[str]:
-    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    given = given_values(call)
     return [name for one in given for name in _names(one)]
 
 

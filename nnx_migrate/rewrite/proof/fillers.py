@@ -27,7 +27,7 @@ from nnx_migrate.source.names import (
     root_name,
 )
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import children, is_self, walk
+from nnx_migrate.source.walking import children, given_values, is_self, walk
 
 _PUTTING = CHANGING - frozenset(
     "remove pop clear sort reverse popitem discard __delitem__ __delattr__ popleft rotate"  # noqa: SIM905
@@ -204,7 +204,7 @@ class _Reader:
                             found.add(self.origin(value, seen))
                     case _:
                         found.add(self.origin(function, seen))
-                for one in (*node.args, *(keyword.value for keyword in node.keywords)):
+                for one in given_values(node):
                     origin = self.origin(one, seen)
                     found.far |= origin.words | origin.far
             case _ if not isinstance(node, _FRESH):
@@ -285,7 +285,7 @@ class _Reader:
             self.found.calls.append(self._call_of(decorator, {name, FUNCTION}))
 
     def _call(self, call: ast.Call) -> None:
-        given = [*call.args, *(one.value for one in call.keywords)]
+        given = given_values(call)
         every = [part for one in given for part in walk(one)]
         if not every:
             return

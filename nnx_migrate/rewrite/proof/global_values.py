@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.proof.pieces import DEFINITIONS, Key
 from nnx_migrate.source.bindings import names_bound_at, plain_bindings_at, target_names
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import given_values, walk
 
 _LOGGER = "logging.getLogger"  # keeps texts
 _PARTIAL = "functools.partial"
@@ -97,7 +97,7 @@ class Globals:
                 is_function = is_called and not last_name(function)[:1].isupper()
                 is_own = not symbols or any(map(self._is_own, symbols))
                 if _PARTIAL in symbols or (is_function and not is_own):
-                    parts = (*value.args, *(one.value for one in value.keywords))
+                    parts = given_values(value)
                     return any(self._keeps(module, one, is_called, depth) for one in parts)
         return True
 

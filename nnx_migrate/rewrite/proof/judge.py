@@ -19,7 +19,7 @@ from nnx_migrate.rewrite.results import staying_names
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, uncalled, walk
 
 
 def judge(
@@ -123,7 +123,7 @@ def _keepers(project: Project, cls: ClassInfo) -> Iterator[Use]:
     for decorator in cls.node.decorator_list:
         if decorator in keeping:
             continue
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        target = uncalled(decorator)
         function = project.function(project.resolve(target, cls.scope))
         if function is not None and _keeps(function, isinstance(decorator, ast.Call)):
             line = cls.node.lineno

@@ -12,7 +12,7 @@ from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, last_name
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each, evaluated, walk
+from nnx_migrate.source.walking import each, evaluated, names_in, walk
 
 
 def read_by(
@@ -67,7 +67,7 @@ def _locals_read(cls: ClassInfo, names: set[str] | None) -> Iterator[ast.AST]:
         seen.add(name)
         for node in next((one[name] for one in binders if name in one), ()):
             yield node
-            pending += sorted({one.id for one in each(node, ast.Name)})
+            pending += sorted(names_in(node))
 
 
 def _binders(module: Module, function: FunctionNode) -> dict[str, list[ast.AST]]:

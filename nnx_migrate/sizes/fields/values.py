@@ -18,7 +18,7 @@ from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.names import Assignment, Definition, Several, last_name, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, uncalled, walk
 
 Found = tuple[ast.expr | ast.FunctionDef, Scope]
 _TAKING = frozenset({"get", "pop", "setdefault"})
@@ -296,7 +296,7 @@ class _Search:
         for module in self.project.modules.values():
             for node in each(module.tree, ast.FunctionDef) if decorator in module.text else ():
                 for one in node.decorator_list:
-                    called = one.func if isinstance(one, ast.Call) else one
+                    called = uncalled(one)
                     if last_name(called) == decorator:
                         yield node, Scope(module).around(node)
 

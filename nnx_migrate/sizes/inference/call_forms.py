@@ -11,7 +11,7 @@ from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.other_values import is_no_module
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import is_self, walk
+from nnx_migrate.source.walking import has_starred, is_self, walk
 
 
 def call_forms(analysis: ClassAnalysis, layer: Submodule) -> frozenset[CallForm]:
@@ -71,6 +71,6 @@ def _inherits(analysis: ClassAnalysis, node: ast.ClassDef) -> bool:
 
 def _form(call: ast.Call) -> CallForm | None:
     words = [one.arg for one in call.keywords]
-    if any(isinstance(one, ast.Starred) for one in call.args) or None in words:
+    if has_starred(call.args) or None in words:
         return None
     return CallForm(len(call.args), frozenset(word for word in words if word is not None))

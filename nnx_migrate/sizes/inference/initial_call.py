@@ -17,7 +17,7 @@ from nnx_migrate.abstract.values import SPREAD, Argument, Static, Unknown, Use, 
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, names_in
 
 METHOD = "__call__"
 
@@ -28,7 +28,7 @@ def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> S
     assert fact is not None
     parameter, _ = ex.input_of(name)
     text = f"{FACT_PREFIXES[fact]}_{parameter}"
-    used = {one.id for one in each(call, ast.Name)} if call else set()
+    used = names_in(call) if call else set()
     while text in taken | used:
         text = f"input_{text}"
     return SizeArgument(

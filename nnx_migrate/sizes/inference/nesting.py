@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from nnx_migrate.abstract.values import Instance
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.source.walking import is_none_literal
+from nnx_migrate.source.walking import has_starred, is_none_literal
 
 Parents = Mapping[ast.AST, ast.AST]
 
@@ -43,7 +43,7 @@ def nested(analysis: ClassAnalysis, call: ast.Call, parents: Parents) -> Nested 
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 if _is_unpacked(parent, parents):
                     return Nested(current, path)
-                if any(isinstance(one, ast.Starred) for one in items):
+                if has_starred(items):
                     return None
                 current, path = parent, f"_{items.index(current)}{path}"
             case ast.Dict(keys=keys, values=values) if current in values:
@@ -101,7 +101,7 @@ def _is_append(call: ast.Call) -> bool:
 def _field(analysis: ClassAnalysis, call: ast.Call, index: int) -> str | None:
     """The field that the positional argument of a constructor call is."""
     module = analysis.interpreter.built.get(id(call))
-    if module is None or any(isinstance(one, ast.Starred) for one in call.args):
+    if module is None or has_starred(call.args):
         return None
     if isinstance(module, Instance):
         names = [one.name for one in module.info.fields if not one.keyword_only]

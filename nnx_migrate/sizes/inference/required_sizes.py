@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.source.walking import each, is_self, walk
+from nnx_migrate.source.walking import each, given_values, is_self, walk
 
 
 def needed_inputs(
@@ -32,9 +32,9 @@ def _construction_texts(
 ) -> Iterator[str]:
     """Static texts inside constructor calls and the headers of statements that hold them."""
     for statement in walk(node):
-        header: list[ast.AST] = []
+        header: list[ast.expr] = []
         if isinstance(statement, ast.Call) and (id(statement) in calls or _makes_param(statement)):
-            header = [*statement.args, *(k.value for k in statement.keywords)]
+            header = given_values(statement)
         elif isinstance(statement, ast.If | ast.IfExp | ast.For) and _holds(statement, calls):
             header = [statement.iter if isinstance(statement, ast.For) else statement.test]
         for one in header:
@@ -62,7 +62,7 @@ def _texts_behind(
         name
         for call in made
         if isinstance(call, ast.Call)
-        for part in (*call.args, *(one.value for one in call.keywords))
+        for part in given_values(call)
         for name in _open_names(analysis, part)
     ]
     seen: set[str] = set()

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import names_in, walk
 
 _READS = ("shape", "ndim")
 
@@ -52,14 +52,10 @@ def _holders(method: ast.FunctionDef, made: set[str]) -> set[str]:
     for node in walk(method):
         if isinstance(node, ast.Assign):
             group = good if _has_shape(node.value, made) else other
-            group.update(name for target in node.targets for name in _names(target))
+            group.update(name for target in node.targets for name in names_in(target))
         elif isinstance(node, ast.AugAssign | ast.For | ast.comprehension):
-            other.update(_names(node.target))
+            other.update(names_in(node.target))
     return good - other
-
-
-def _names(target: ast.AST) -> set[str]:
-    return {one.id for one in each(target, ast.Name)}
 
 
 def _has_shape(node: ast.AST, made: set[str]) -> bool:

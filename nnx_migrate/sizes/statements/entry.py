@@ -58,11 +58,6 @@ class Rounds:
         return all(id(one) in grown for one in inside if is_name(one, name))
 
 
-def target_variables(target: ast.expr) -> set[str]:
-    """Names that a loop target binds."""
-    return {one.id for one in each(target, ast.Name)}
-
-
 def shortened(statement: ast.For) -> set[str]:
     """Locals that rounds rebind to a part of themselves: ``rest = rest[:-1]``."""
     return {

@@ -21,11 +21,10 @@ from nnx_migrate.sizes.statements.entry import (
     last_of,
     lose,
     shortened,
-    target_variables,
     weakened,
 )
 from nnx_migrate.source.names import unused_name
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import names_in, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -214,7 +213,7 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
             before, latest = _spelled(rounds, owner, first, last)
             interpreter.carried.setdefault(id(owner), []).append((symbol, before, latest))
     final = ex.substitute(last, loop.last)
-    variables = {loop.variable(one) for one in target_variables(rounds.statement.target)}
+    variables = {loop.variable(one) for one in names_in(rounds.statement.target)}
     own = {*interpreter.symbols.values(), *loop.last, *variables}
     local = any(one in own or one.startswith(OUT_VARIABLE) for one in final.names)
     end = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None

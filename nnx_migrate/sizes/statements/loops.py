@@ -32,7 +32,7 @@ from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.flow import RETURN
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.lists import lose_handed
-from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of, target_variables
+from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of
 from nnx_migrate.sizes.statements.loop_carry import (
     carry,
     ended,
@@ -42,7 +42,7 @@ from nnx_migrate.sizes.statements.loop_carry import (
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.source.bindings import binds_always, breaks, target_names
 from nnx_migrate.source.changes import changed_names
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, names_in, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -130,7 +130,7 @@ def _forget_rounds(
     ``y = x`` at the start of a round keeps what ``x`` was then; what only some rounds bind may be
     from any of them.
     """
-    inside = {*loop.last, *(loop.variable(one) for one in target_variables(statement.target))}
+    inside = {*loop.last, *(loop.variable(one) for one in names_in(statement.target))}
     for name, value in frame.env.items():
         hidden = set() if name in entry.symbols else set(entry.symbols.values())
         if name not in start and not binds_always(statement.body, name):
@@ -159,7 +159,7 @@ def _choose_by_rounds(
 
 def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loop) -> None:
     """After a loop its variables mean the last round: sizes that read them say so."""
-    inside = {*loop.last, *(loop.variable(one) for one in target_variables(statement.target))}
+    inside = {*loop.last, *(loop.variable(one) for one in names_in(statement.target))}
     for name, value in frame.env.items():
         if isinstance(value, Array):
             sizes = tuple(one and ex.substitute(one, loop.last) for one in value.tail)
@@ -175,7 +175,7 @@ def _name_unknown(interpreter: Interpreter, frame: Frame, statement: ast.For) ->
     """Give unknown last sizes that enter a loop a name: one argument can hand each of them in."""
     if not frame.own or not interpreter.names_entries:
         return
-    read = {one.id for one in each(statement, ast.Name)}
+    read = names_in(statement)
     for name in sorted(read & frame.env.keys()):
         array = frame.env[name] if isinstance(frame.env[name], Array) else None
         if isinstance(array, Array) and array.rank != 0 and array.axis(-1) is None:

@@ -21,7 +21,7 @@ from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, names_in, walk
 
 RULE = "class"
 _STORED = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.PLAIN)
@@ -91,7 +91,7 @@ def _stored(
         if item is None and id(node) in values and isinstance(node, ast.expr):
             yield node
         if item is not None and _keeps_arguments(item, in_setup=in_setup):
-            yield from (*item.call.args, *(one.value for one in item.call.keywords))
+            yield from given_values(item.call)
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -233,6 +233,6 @@ def _built_attributes(setup: ast.FunctionDef) -> Iterator[str]:
         for name in target_names(target)
     }
     for one in assignments:
-        held = {name.id for name in each(one.value, ast.Name)} & local
+        held = names_in(one.value) & local
         if held or any(each(one.value, _MAKING)):
             yield from (node.attr for node in one.targets if isinstance(node, ast.Attribute))

@@ -22,7 +22,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.presence import made_by
 from nnx_migrate.source.bindings import bindings_below, bound_names, changed_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 
 def check_collections(items: Mapping[int, Item]) -> None:
@@ -86,7 +86,7 @@ def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
         for name in changed_names(target)
     }
     for call in built:
-        for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for one in given_values(call):
             for part in walk(one):
                 if id(part) in named or (isinstance(part, ast.Name) and part.id in holders):
                     what = ast.unparse(call.func)

@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.classes.variables.submodule_names import check_asked
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, is_self, walk
+from nnx_migrate.source.walking import each, given_values, is_self, walk
 
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
@@ -255,7 +255,7 @@ def check_given(cls: ClassInfo, items: Mapping[int, Item]) -> None:
         dependence = dependence_in(cls, method) if calls else None
         for call in calls:
             site = items[id(call)].site
-            given = [*call.args, *(one.value for one in call.keywords)]
+            given = given_values(call)
             if site is not None and site.kind is SiteKind.FUNCTION:
                 given = [*site.given.values()]
             if dependence is not None and any(map(dependence.of, given)):

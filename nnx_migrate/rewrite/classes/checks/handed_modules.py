@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import has_starred
 
 Field = tuple[str, str]  # class, field
 
@@ -81,7 +82,7 @@ class HandedModules:
         """Whether a call builds an explicit submodule by a field that takes lazy modules: ``Residual(self.body)``."""
         site = self.sizes[at[0]].sites.get(id(call))
         built = "" if site is None or site.kind is not SiteKind.CLASS else site.symbol or ""
-        if built not in self.sizes or any(isinstance(one, ast.Starred) for one in call.args):
+        if built not in self.sizes or has_starred(call.args):
             return False
         given = arguments_by_field(self.project.linen[built], call.args, call.keywords)
         fields = [name for name, one in given if one is value]

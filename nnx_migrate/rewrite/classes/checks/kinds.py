@@ -21,7 +21,7 @@ from nnx_migrate.source.classes import ClassInfo, Field, is_linen_class
 from nnx_migrate.source.modules import FUNCTIONS
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 _CHOICES = ("Annotated", "Optional", "Union")
 _OPEN = frozenset({"typing.Any", "typing.Callable", "collections.abc.Callable"})
@@ -97,7 +97,7 @@ class _Asking:
                     if not is_named and self._is_part(asked, method):
                         yield node
                 case ast.Call():
-                    given = [*node.args, *(one.value for one in node.keywords)]
+                    given = given_values(node)
                     if any(self._is_part(one, method) for one in given):
                         yield from _asked_by(self.project, self.cls, method, node)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.source.bindings import CHANGES, bound_names, names_bound_below, target_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import names_in, walk
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -27,7 +27,7 @@ def check_late_bindings(cls: ClassInfo) -> None:
         for node in walk(method):
             names, body = _rounds(node)
             for function in _stored(body) if names else ():
-                read = {one.id for one in each(function, ast.Name)} - names_bound_below(function)
+                read = names_in(function) - names_bound_below(function)
                 if read & names:
                     raise Refused(
                         function,

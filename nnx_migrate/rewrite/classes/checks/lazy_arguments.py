@@ -17,7 +17,7 @@ from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 # What these methods of a module return is no module, nor holds one.
 _OF_ARRAYS = frozenset(
@@ -39,7 +39,7 @@ def given_classes(
         if context.is_lazy(site) and not context.is_lazy_form(site):
             method = _method_around(cls, site.call)
             scope = cls.scope if method is None else cls.scope.enter(method)
-            for value in _values(site.call):
+            for value in given_values(site.call):
                 name = _class_name(project, scope, value)
                 if name is not None:
                     found[id(name[0])] = name
@@ -53,10 +53,6 @@ def _names_axes(project: Project) -> bool:
 
 def _method_around(cls: ClassInfo, call: ast.Call) -> ast.FunctionDef | None:
     return next((one for one in cls.above(call) if isinstance(one, ast.FunctionDef)), None)
-
-
-def _values(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(one.value for one in call.keywords)]
 
 
 def _class_name(project: Project, scope: Scope, value: ast.expr) -> tuple[ast.expr, str] | None:
@@ -96,7 +92,7 @@ class LazyArguments:
         Raises:
           Refused: one may hold a module, or build one.
         """
-        self._check(call, _values(call))
+        self._check(call, given_values(call))
         if not self.takes_classes:
             self._check_axes(call)
 
@@ -117,7 +113,7 @@ class LazyArguments:
         Raises:
           Refused: one may hold a module, or build one.
         """
-        self._check(call, _values(call)[1:])
+        self._check(call, given_values(call)[1:])
 
     def _check(self, call: ast.Call, values: list[ast.expr]) -> None:
         method = _method_around(self.cls, call)

@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 RULE = "lazy_submodule"
 _PLAIN = frozenset(
@@ -182,7 +182,7 @@ class LazyUses:
         functions = [one.func for one in each(call, ast.Call)]
         called = {id(one) for one in functions}
         called |= {id(one.value) for one in functions if isinstance(one, ast.Attribute)}
-        values = [*call.args, *(one.value for one in call.keywords)]
+        values = given_values(call)
         return not any(
             self.modules.has(node, self.method)
             for value in values

@@ -15,7 +15,7 @@ from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, names_in, names_read, walk
 
 RULE = "class"
 _BUILTINS = frozenset(dir(builtins))
@@ -95,7 +95,7 @@ def _check_builtins(cls: ClassInfo, functions: Sequence[ast.FunctionDef]) -> Non
 
 
 def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> None:
-    starred = {one.id for one in each(cls.node, ast.Name)} if cls.module.stars else set()
+    starred = names_in(cls.node) if cls.module.stars else set()
     for node in walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found = node.id in known or cls.scope.lookup(node.id) is not None
@@ -138,7 +138,7 @@ def _check_bound(cls: ClassInfo, tree: ast.Module) -> None:
     made = {one.name: one for one in each(tree, ast.FunctionDef)}
     for name in cls.methods.keys() & made.keys():
         lost = names_bound_below(cls.methods[name]) - names_bound_below(made[name])
-        read = {one.id for one in each(made[name], ast.Name) if isinstance(one.ctx, ast.Load)}
+        read = names_read(made[name])
         if lost & read:
             raise Refused(
                 cls.methods[name],

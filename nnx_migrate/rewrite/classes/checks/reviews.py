@@ -9,7 +9,7 @@ from nnx_migrate.rewrite.classes.items import Item, is_variable, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.init_updates import init_updates
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 Note = tuple[ast.AST, str]
 _MOVED = (
@@ -78,7 +78,7 @@ def handed_on(attributes: Iterable[Attribute]) -> Iterator[Note]:
         holder = one.stored or one.name
         if not isinstance(one.value, ast.Call):
             continue
-        given = [*one.value.args, *(keyword.value for keyword in one.value.keywords)]
+        given = given_values(one.value)
         for node in (inner for value in given for inner in walk(value)):
             match node:
                 case ast.Attribute(value=ast.Name(id="self"), attr=attr) if (

@@ -18,7 +18,7 @@ from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 RULE = "class"
 # What of jax (0.10) traces a function that it is given.
@@ -80,7 +80,7 @@ class _Code:
         for node in walk(self.method):
             match node:
                 case ast.Call(func=function) if self._transforms(function):
-                    given = (*node.args, *(one.value for one in node.keywords))
+                    given = given_values(node)
                     yield from ((node, one) for one in given)
                 case ast.FunctionDef(decorator_list=decorators) if node is not self.method:
                     yield from ((node, node) for one in decorators if self._transforms(one))
@@ -110,7 +110,7 @@ class _Code:
                 if self._makes(function):
                     return True
                 if self._hands_on(function):
-                    given = (*value.args, *(one.value for one in value.keywords))
+                    given = given_values(value)
                     return any(map(self.draws, given))
                 is_view = isinstance(function, ast.Attribute) and function.attr in _ITEMS
                 return is_view and self.draws(function)

@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import has_starred, walk
 
 RULE = "setup"
 
@@ -110,7 +110,7 @@ def _entries(value: ast.expr) -> Iterator[tuple[tuple[str, ...], ast.expr]]:
     """The items of a list or dict, each with its keys: ("1", "-1") for the last of two."""
     match value:
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            if not any(isinstance(one, ast.Starred) for one in parts):
+            if not has_starred(parts):
                 for index, one in enumerate(parts):
                     yield (str(index), str(index - len(parts))), one
         case ast.Dict(keys=keys, values=values):

@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.source.bindings import loop_pairs
 from nnx_migrate.source.growth import grown
 from nnx_migrate.source.leaving import leaves
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, has_starred, names_read, walk
 
 RULE = "compact"
 
@@ -33,7 +33,7 @@ def check_calls(
     Raises:
       Refused: parameters would depend on the path that Linen's ``init`` takes.
     """
-    read = {one.id for one in each(method, ast.Name) if isinstance(one.ctx, ast.Load)}
+    read = names_read(method)
     held = Held(items, wrappers, {}, names_called(method))
     for later, names, item, key in _named(method.body, held, ()):
         name = names[0]
@@ -136,7 +136,7 @@ def _entries(value: ast.expr) -> Iterator[tuple[tuple[_Key, _Key], ast.expr]]:
     """The items of a list or dict that is written out, each with its keys."""
     match value:
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            if not any(isinstance(one, ast.Starred) for one in parts):
+            if not has_starred(parts):
                 yield from (((i, i - len(parts)), one) for i, one in enumerate(parts))
         case ast.Dict(keys=keys, values=parts):
             for key, one in zip(keys, parts, strict=True):
@@ -167,9 +167,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[Names, ast.expr]
         case (
             (ast.Tuple(elts=targets) | ast.List(elts=targets)),
             (ast.Tuple(elts=values) | ast.List(elts=values)),
-        ) if len(targets) == len(values) and not any(
-            isinstance(one, ast.Starred) for one in (*targets, *values)
-        ):
+        ) if len(targets) == len(values) and not has_starred((*targets, *values)):
             for one, part in zip(targets, values, strict=True):
                 yield from _pairs(one, part)
         case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), ast.Name()):

@@ -29,7 +29,7 @@ from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.init_updates import updates_by_variable
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import names_bound_below
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import names_read
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def convert_compact(method: CompactMethod) -> CompactPart:
 def global_reads(statements: Sequence[Statement]) -> frozenset[str]:
     """Names that the statements read and do not bind."""
     tree = tree_of(statements)
-    read = {n.id for n in each(tree, ast.Name) if isinstance(n.ctx, ast.Load)}
+    read = names_read(tree)
     return frozenset(read - names_bound_below(tree))
 
 

@@ -56,7 +56,7 @@ from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.growth import grown
 from nnx_migrate.source.names import last_name
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, names_in, walk
 
 RULE = "compact"
 
@@ -259,7 +259,7 @@ def _without_counted(names: Mapping[int, Name], counted: Mapping[int, Item]) -> 
 
 def _words(method: CompactMethod) -> ChainMap[str, Any]:
     """All names of the method, of its file and of the arguments of ``__init__``: a file has many."""
-    words = {one.id for one in each(method.method, ast.Name)}
+    words = names_in(method.method)
     words |= {one.arg for one in each(method.method, ast.arg)}
     words |= method.cls.field_names
     words |= {one.name for one in method.sizes.new_arguments}

@@ -26,7 +26,7 @@ from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder, is_inline, optional_sizes
 from nnx_migrate.rewrite.classes.writing.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.render import nodes_of, renderer_of
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import names_in, walk
 
 RULE = "compact"
 Make = Callable[[Renderer], Expression]
@@ -216,7 +216,7 @@ def _is_measured(item: Item) -> bool:
 
 
 def _temporary(item: Item, number: int, method: ast.FunctionDef) -> str:
-    taken = {node.id for node in each(method, ast.Name)}
+    taken = names_in(method)
     kind = (item.site.class_name if item.site else None) or "layer"
     stem = f"{kind.lower()}_{number}"
     while stem in taken:

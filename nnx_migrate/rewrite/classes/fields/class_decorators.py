@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decora
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo, is_declared_only
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, names_in, uncalled, walk
 
 RULE = "class-decorator"
 _HARMLESS = frozenset({"typing.final", "typing_extensions.final", "typing.runtime_checkable"})
@@ -45,7 +45,7 @@ def adapted_decorators(
     edits: Edits = {}
     keeping = keeping_decorators(project, cls)
     for node in cls.node.decorator_list:
-        target = node.func if isinstance(node, ast.Call) else node
+        target = uncalled(node)
         symbol = project.resolve(target, cls.scope)
         if symbol in DATACLASS or symbol in _HARMLESS or node in keeping:
             continue
@@ -65,7 +65,7 @@ def adapted_decorators(
 
 
 def _names(function: ast.FunctionDef) -> set[str]:
-    names = {one.id for one in each(function, ast.Name)}
+    names = names_in(function)
     return names | {one.attr for one in each(function, ast.Attribute)}
 
 
@@ -109,7 +109,7 @@ def removals(project: Project, cls: ClassInfo) -> Edits:
     """Edits that take everything away that NNX does without."""
     edits: Edits = {id(one): GONE for one in removed_decorators(project, cls)}
     for one in cls.node.decorator_list:
-        target = one.func if isinstance(one, ast.Call) else one
+        target = uncalled(one)
         if project.resolve(target, cls.scope) in DATACLASS:
             edits[id(one)] = GONE
     for statement in cls.node.body:

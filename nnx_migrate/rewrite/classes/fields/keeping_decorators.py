@@ -13,7 +13,7 @@ from copy import copy
 from nnx_migrate.rewrite.classes.writing.layout import docstring_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_name, walk
+from nnx_migrate.source.walking import each, is_name, uncalled, walk
 
 _DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 _LOOKS = frozenset(
@@ -30,7 +30,7 @@ def keeping_decorators(project: Project, cls: ClassInfo) -> list[ast.expr]:
 
 
 def _keeps(project: Project, cls: ClassInfo, decorator: ast.expr) -> bool:
-    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    target = uncalled(decorator)
     function = project.function(project.resolve(target, cls.scope))
     bound = 0
     if function is None and isinstance(target, ast.Attribute):

@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.reading.taint import Replaced, tainted_name
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_none_literal, is_self, walk
+from nnx_migrate.source.walking import is_none_literal, is_self, names_in, walk
 
 
 def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset[str]:
@@ -129,5 +129,5 @@ def _merged(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> set[st
             ) if name == field == given and name not in seen:
                 if project.resolve(function, scope) == "flax.linen.merge_param":
                     found.add(name)
-        seen |= {one.id for one in each(statement, ast.Name)}
+        seen |= names_in(statement)
     return found

@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.reading.annotations import (
 from nnx_migrate.sizes.fields.given import values_given
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, is_none_literal, is_self, walk
+from nnx_migrate.source.walking import each, is_none_literal, is_self, names_in, walk
 
 _MODULE = "flax.linen.Module"
 _PART = ast.Subscript | ast.Attribute
@@ -101,7 +101,7 @@ def _calls_items(method: ast.FunctionDef, name: str) -> bool:
             case _:
                 continue
         if any(_is_field(part, name) for part in walk(over)):
-            items |= {part.id for part in each(target, ast.Name)}
+            items |= names_in(target)
     for node in walk(method):
         match node:
             case ast.Call(func=ast.Subscript(value=held)) if _is_field(held, name):
@@ -146,7 +146,7 @@ def _computes_with(node: ast.AST, name: str) -> bool:
             ast.ListComp(generators=[ast.comprehension(target=target, iter=held), *_])
             | ast.For(target=target, iter=held)
         ) if _is_field(held, name):
-            items = {one.id for one in each(target, ast.Name)}
+            items = names_in(target)
             operands = (one for inner in walk(node) for one in _operands(inner))
             return any(isinstance(one, ast.Name) and one.id in items for one in operands)
     parts = (one.value for one in _operands(node) if isinstance(one, _PART))

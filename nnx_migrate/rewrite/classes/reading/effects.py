@@ -25,7 +25,7 @@ from nnx_migrate.source.changes import (
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_name, walk
+from nnx_migrate.source.walking import each, given_values, is_name, walk
 
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _CONTAINERS = frozenset(
@@ -101,7 +101,9 @@ class _Reading:
     def _held(self) -> Mapping[str, frozenset[str]]:
         """What objects of the method were given when they were made: ``options = Options(widths)``."""
         return {
-            name: frozenset(one for given in _given(value) for one in holders(given, whole=False))
+            name: frozenset(
+                one for given in given_values(value) for one in holders(given, whole=False)
+            )
             for target, value in self._bindings
             if isinstance(value, ast.Call)
             for name in target_names(target)
@@ -181,7 +183,9 @@ class _Reading:
             case ast.Call(func=function):
                 yield from self.made & {*self._changed_arguments(node, ())}
                 if not self._only_reads(function):  # ``use(counter)``
-                    handed = {name for one in _given(node) for name in holders(one, whole=True)}
+                    handed = {
+                        name for one in given_values(node) for name in holders(one, whole=True)
+                    }
                     yield from self.objects & handed
                 owner = function.value if isinstance(function, ast.Attribute) else function
                 if not (isinstance(function, ast.Attribute) and function.attr in _READING):
@@ -199,7 +203,9 @@ class _Reading:
         function = self._function(call.func)
         if function is None:
             if self._may_change_all(call.func):
-                yield from (one for given in _given(call) for one in holders(given, whole=False))
+                yield from (
+                    one for given in given_values(call) for one in holders(given, whole=False)
+                )
             return
         if function in inside:
             return
@@ -245,10 +251,6 @@ class _Reading:
             is_builtin = isinstance(callee, ast.Name) and self.scope.lookup(callee.id) is None
             return is_builtin and f"builtins.{ast.unparse(callee)}" in _IMPURE
         return self._is_foreign(symbol) and not _is_pure(symbol)
-
-
-def _given(call: ast.Call) -> tuple[ast.expr, ...]:
-    return (*call.args, *(one.value for one in call.keywords))
 
 
 def fills(symbol: str) -> bool:

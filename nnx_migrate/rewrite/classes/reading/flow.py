@@ -20,7 +20,7 @@ from nnx_migrate.source.changes import (
     open_change,
 )
 from nnx_migrate.source.leaving import returns
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, names_in, uncalled
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def _parts(node: ast.stmt) -> Sequence[ast.stmt | ast.NamedExpr]:
         case _:
             return [node]
     names = {one.id for one, _ in pairs if isinstance(one, ast.Name)}
-    reads = {one.id for one in each(value, ast.Name)}
+    reads = names_in(value)
     # What a call does, it does in its statement.
     if len(names) != len(pairs) or names & reads or each(value, ast.Call):
         return [node]
@@ -199,7 +199,7 @@ def _mutated_receiver(value: ast.expr) -> frozenset[str]:
 
 def _is_scope(expression: ast.expr) -> bool:
     """Whether a context manager only names what runs inside it."""
-    target = expression.func if isinstance(expression, ast.Call) else expression
+    target = uncalled(expression)
     name = ast.unparse(target).rpartition(".")[2]
     return name in {"named_scope", "TraceAnnotation", "StepTraceAnnotation"}
 

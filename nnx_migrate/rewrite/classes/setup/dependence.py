@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bindings_below
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, is_name
+from nnx_migrate.source.walking import each, is_name, names_in
 
 _STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
 MAKERS = frozenset({"param", "variable"})
@@ -97,6 +97,6 @@ def _inherited(cls: ClassInfo, method: ast.FunctionDef, known: Dependence) -> fr
 
 def bound(target: ast.AST, receiver: str) -> tuple[set[str], set[str]]:
     """Local names and attributes that a target changes, ``d[k]`` and ``self.d[k]`` included."""
-    names = {one.id for one in each(target, ast.Name)} - {receiver}
+    names = names_in(target) - {receiver}
     attributes = {one.attr for one in each(target, ast.Attribute) if is_name(one.value, receiver)}
     return names, attributes

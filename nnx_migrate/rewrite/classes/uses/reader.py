@@ -40,7 +40,7 @@ from nnx_migrate.rewrite.classes.variables.submodule_names import (
     refused,
 )
 from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
-from nnx_migrate.source.walking import is_name, walk
+from nnx_migrate.source.walking import given_values, is_name, walk
 
 RULE = "module-api"
 
@@ -275,7 +275,7 @@ class Reader:
                     self.found.call[id(node)] = carried_call(name, node)
 
     def _stream(self, node: ast.Call) -> None:
-        values = [*node.args, *(one.value for one in node.keywords)]
+        values = given_values(node)
         name = "params" if not values else None
         match values:
             case [ast.Constant(value=str() as text)] if is_attribute_name(text):

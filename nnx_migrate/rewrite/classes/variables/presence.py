@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, has_starred, walk
 
 RULE = "module-api"
 _MAKERS = frozenset({"param", "perturb", "variable", "put_variable", "sow"})
@@ -100,7 +100,7 @@ def _constants(call: ast.Call, names: tuple[str, ...]) -> tuple[str | None, ...]
     """The first arguments, where they are strings."""
     given = dict(zip(names, call.args, strict=False))
     given |= {one.arg: one.value for one in call.keywords if one.arg in names}
-    if any(isinstance(one, ast.Starred) for one in call.args[: len(names)]):
+    if has_starred(call.args[: len(names)]):
         return (None,) * len(names)
     return tuple(_constant(given.get(name)) for name in names)
 

@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.classes.items import (
 from nnx_migrate.source.bindings import bindings_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, has_starred, walk
 
 RULE = "module-api"
 # What flax's layers call their variables; another name may be that of a submodule.
@@ -108,7 +108,7 @@ def _own_calls(cls: ClassInfo) -> Iterator[tuple[ClassInfo, str, ast.Call]]:
 def _name_of(call: ast.Call, index: int) -> ast.expr | None:
     """The name that a call gives; None where it is not written out."""
     given = next((one.value for one in call.keywords if one.arg == "name"), None)
-    if any(isinstance(one, ast.Starred) for one in call.args[: index + 1]):
+    if has_starred(call.args[: index + 1]):
         return None
     return call.args[index] if len(call.args) > index else given
 

@@ -33,7 +33,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.dtypes import may_mix_dtypes
 from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_none_literal, walk
+from nnx_migrate.source.walking import each, given_values, is_none_literal, walk
 
 RULE = "submodule"
 
@@ -87,7 +87,7 @@ class Builder:
         found = renderer.sources.pairs.get(id(call))
         if found is None:
             return []
-        values = [*call.args, *(one.value for one in call.keywords)]
+        values = given_values(call)
         taken = [
             comment
             for one in values

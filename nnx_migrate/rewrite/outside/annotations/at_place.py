@@ -9,6 +9,7 @@ from nnx_migrate.rewrite.outside.annotations.readers import readers
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import uncalled
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FRAMES = (*_FUNCTIONS, ast.ClassDef)
@@ -39,7 +40,7 @@ def _is_local(place: Place, statement: ast.stmt) -> bool:
 
 def _is_known(project: Project, places: Places, decorator: ast.expr) -> bool:
     """Whether a decorator has a name that leads to what it is."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    called = uncalled(decorator)
     parts = dotted(called)
     if parts is None:
         return False

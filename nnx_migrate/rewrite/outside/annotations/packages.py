@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.outside.annotations.referents import Referents, Stateme
 from nnx_migrate.rewrite.outside.annotations.uses import Anything
 from nnx_migrate.source.names import dotted, last_name
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, given_values, uncalled
 
 _PACKAGES = frozenset(
     {
@@ -263,7 +263,7 @@ class _Search:
 
     def _given(self, module: Module, call: ast.Call, symbol: str) -> Iterator[ast.expr | None]:
         """The arguments that may be read; those of the package itself read on their own."""
-        every: Sequence[ast.expr] = [*call.args, *(one.value for one in call.keywords)]
+        every: Sequence[ast.expr] = given_values(call)
         if symbol in _READ and dotted(call.func) is not None:
             position, name = _READ[symbol]
             every = [*call.args[position : position + 1]]
@@ -274,7 +274,7 @@ class _Search:
         if any(one.arg is None for one in call.keywords):
             yield None
         for one in every:
-            called = one.func if isinstance(one, ast.Call) else one
+            called = uncalled(one)
             if dotted(called) is None or self._symbol(module, called) is None:
                 yield one
 

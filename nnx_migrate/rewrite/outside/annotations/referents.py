@@ -28,7 +28,7 @@ from nnx_migrate.source.names import (
     parameter_names,
 )
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, has_starred, uncalled
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
@@ -61,9 +61,7 @@ class _Wanted:
         self, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]
     ) -> Iterator[ast.expr]:
         """The arguments of a call that may be the parameter's."""
-        if any(isinstance(one, ast.Starred) for one in args) or any(
-            one.arg is None for one in keywords
-        ):
+        if has_starred(args) or any(one.arg is None for one in keywords):
             raise Anything
         if self.ordered is None:
             yield from (*args, *(one.value for one in keywords))
@@ -177,7 +175,7 @@ class Referents:
         if "update_wrapper" in words or "__wrapped__" in words or "__signature__" in words:
             raise Anything
         for one in decorators:
-            called = one.func if isinstance(one, ast.Call) else one
+            called = uncalled(one)
             if not self.uses.is_foreign(module, called):
                 yield from made_by(self.uses, module, called)  # the name may be something else
             elif self.uses.symbol(module, called) == "functools.wraps":
