@@ -14,7 +14,7 @@ from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import Expression, dotted, integer, string
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.source.classes import ClassInfo, Field
-from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.names import parameter_names, positional_names
 from nnx_migrate.source.walking import each
 
 _TAKEN = "input_"  # in front of a size whose plain name has another use
@@ -128,7 +128,7 @@ def _first(cls: ClassInfo, method: str) -> str | None:
     if found is None:
         return None
     spec = found[1].args
-    names = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
+    names = positional_names(spec)[1:]
     return names[0] if names else None
 
 

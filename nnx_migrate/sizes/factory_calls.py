@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import positional_names
 from nnx_migrate.source.project import Module
 from nnx_migrate.source.walking import has_starred
 
@@ -34,7 +35,7 @@ class FactoryFunction:
 
 def before_name(node: ast.FunctionDef | ast.Lambda) -> int:
     """How many arguments stand in front of the name."""
-    names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
+    names = positional_names(node.args)
     return names.index("name") if "name" in names else len(names)
 
 

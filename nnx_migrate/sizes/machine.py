@@ -52,6 +52,7 @@ from nnx_migrate.sizes.out_variables import out_variable
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
 from nnx_migrate.sizes.unknown_builders import check_maker, check_mixed, note_unknown
+from nnx_migrate.source.names import positional_names
 
 _DEPTH = 60
 
@@ -286,7 +287,7 @@ class Machine(Interpreter):
             return Unknown(f"{instance.info.name} has no method {method}")
         self.set_up(instance)
         cls, node = found
-        names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)][1:]
+        names = positional_names(node.args)[1:]
         given = {**by_position(names, args), **kwargs}
         self.record(instance, {}, method, given)
         function = Function(node, cls.scope, {}, instance, cls)

@@ -17,6 +17,7 @@ from nnx_migrate.abstract.values import Array, Lift, Record, Sequence, Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lifts import is_whole, number_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import positional_names
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -75,7 +76,7 @@ def callers_axis(interpreter: Interpreter, method: str, path: str, axis: int | N
     if found is None or not lifts:
         return axis
     spec = found[1].args
-    names = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
+    names = positional_names(spec)[1:]
     head = re.findall(r"\w+", path)[0]
     if head not in names:
         return axis

@@ -46,7 +46,7 @@ from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements.functions import run_function, set_up
 from nnx_migrate.sizes.unknown_builders import refuse_unknown_builders
 from nnx_migrate.source.classes import ClassInfo, Field
-from nnx_migrate.source.names import dotted
+from nnx_migrate.source.names import dotted, positional_names
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
@@ -270,7 +270,7 @@ def _run_method(
     if any(one in ("staticmethod", "classmethod") for one in decorators):
         return Unknown("no instance method")
     spec = node.args
-    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
+    positional = positional_names(spec)[1:]
     args = tuple(given.get(one, Argument(one)) for one in positional)
     args = (*args, STARRED) if spec.vararg is not None else args
     keywords = [one.arg for one in spec.kwonlyargs]

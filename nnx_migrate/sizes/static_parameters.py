@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from nnx_migrate.source.growth import grown
+from nnx_migrate.source.names import named_parameters, positional_names
 from nnx_migrate.source.walking import (
     children,
     given_values,
@@ -36,7 +37,7 @@ class Call:
 def parameters_of(function: ast.FunctionDef) -> tuple[str, ...]:
     """Names of the parameters, ``*args`` and ``**kwargs`` left out."""
     spec = function.args
-    return tuple(one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs))
+    return tuple(one.arg for one in named_parameters(spec))
 
 
 def bound_arguments(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
@@ -44,7 +45,7 @@ def bound_arguments(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.
     if has_starred(call.args):
         return None
     spec = function.args
-    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    positional = positional_names(spec)
     found = dict(zip(positional, call.args, strict=False))
     for keyword in call.keywords:
         if keyword.arg is None:
@@ -61,7 +62,7 @@ def parameters_without_default(function: ast.FunctionDef) -> set[str]:
 
 def defaults_of(spec: ast.arguments) -> Mapping[str, ast.expr]:
     """Defaults by parameter."""
-    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    positional = positional_names(spec)
     required = len(positional) - len(spec.defaults)
     found = dict(zip(positional[required:], spec.defaults, strict=True))
     pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)

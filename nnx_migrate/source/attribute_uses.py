@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.facts import Fact
-from nnx_migrate.source.names import last_name, parameter_names
+from nnx_migrate.source.names import last_name, parameter_names, positional_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import has_starred, is_name, walk
 
@@ -384,7 +384,7 @@ def _is_moved(owner: ast.expr, value: ast.AST) -> bool:
 def _parameter(function: ast.FunctionDef, call: ast.Call, argument: ast.AST) -> str | None:
     """The parameter that an argument of a call is for; None where that is not plain."""
     spec = function.args
-    names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    names = positional_names(spec)
     if isinstance(argument, ast.keyword):
         return argument.arg if argument.arg in {*names, *(a.arg for a in spec.kwonlyargs)} else None
     before = call.args[: call.args.index(argument)] if argument in call.args else [argument]

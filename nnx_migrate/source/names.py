@@ -226,10 +226,20 @@ def _other_targets(statement: ast.stmt) -> Iterator[ast.Name]:
         yield from each(target, ast.Name)
 
 
+def positional_names(spec: ast.arguments) -> list[str]:
+    """The parameters that a call may give by position, in order."""
+    return [one.arg for one in (*spec.posonlyargs, *spec.args)]
+
+
+def named_parameters(spec: ast.arguments) -> list[ast.arg]:
+    """The parameters but ``*args`` and ``**kwargs``, in order."""
+    return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+
+
 def parameter_names(function: FunctionNode) -> tuple[str, ...]:
     """Every parameter of a function, in order."""
     arguments = function.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every = named_parameters(arguments)
     every += [one for one in (arguments.vararg, arguments.kwarg) if one]
     return tuple(one.arg for one in every)
 

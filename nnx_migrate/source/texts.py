@@ -17,7 +17,7 @@ from string import Formatter
 
 from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.modules import Module
-from nnx_migrate.source.names import FunctionNode, parameter_names
+from nnx_migrate.source.names import FunctionNode, parameter_names, positional_names
 from nnx_migrate.source.walking import has_starred
 
 _MOST = 256  # texts that one expression may be
@@ -268,7 +268,7 @@ class Reader:
             yield None
             return
         spec, own = function.args, self.module
-        ordered = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+        ordered = positional_names(spec)
         if own.parents.of(function) is not own.tree or name not in (
             *ordered,
             *(one.arg for one in spec.kwonlyargs),

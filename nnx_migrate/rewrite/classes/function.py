@@ -44,6 +44,7 @@ from nnx_migrate.sizes.scope_functions import (
     caller_name,
 )
 from nnx_migrate.sizes.static_parameters import defaults_of
+from nnx_migrate.source.names import named_parameters
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import names_in
 
@@ -173,7 +174,7 @@ class _Conversion:
 
     def _parameter(self, name: str, renderer: Renderer) -> cst.Param:
         spec = self.function.node.args
-        every = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
+        every = named_parameters(spec)
         argument = next(one for one in every if one.arg == name)
         default = defaults_of(spec).get(name)
         given = None if default is None else without_comments(renderer.render(default))

@@ -18,7 +18,7 @@ from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Assignment, Import
+from nnx_migrate.source.names import Assignment, Import, named_parameters
 from nnx_migrate.source.walking import has_starred, is_none_literal
 
 RULE = "class"
@@ -211,7 +211,7 @@ def _is_none_in(method: ast.FunctionDef, name: str) -> bool:
             any(map(is_none_literal, _options(value))) for value in bound if value is not None
         )
     default = defaults_of(method.args).get(name)
-    every = (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)
+    every = named_parameters(method.args)
     return any(one.arg == name and _is_optional(one.annotation, default) for one in every)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from nnx_migrate.source.names import named_parameters
+
 LINEN = "flax.linen"
 _DEPTH = 20  # longest chain of aliases that is followed
 _IMPORTERS = frozenset({"import_module", "__import__", "importorskip"})
@@ -198,7 +200,7 @@ class _Walker:
         self.parameters(node.args, inner, scope)
 
     def parameters(self, spec: ast.arguments, inner: Scope, scope: Scope) -> None:
-        every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+        every = named_parameters(spec)
         every += [one for one in (spec.vararg, spec.kwarg) if one is not None]
         for one in every:
             inner.names.setdefault(one.arg, []).append(None)

@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.loops.kinds import (
 )
 from nnx_migrate.rewrite.loops.plan import Named, Places
 from nnx_migrate.rewrite.loops.program import Summary
+from nnx_migrate.source.names import positional_names
 
 JIT, PARTIAL = "jax.jit", "functools.partial"
 _NUMBERS = ("static_argnums", "donate_argnums")
@@ -69,7 +70,7 @@ def compile_with(
 def _renumber(frame: Frame, option: ast.keyword, function: int, summary: Summary) -> None:
     numbers = _literal(option.value)
     spec = frame.program.nodes[function][0].args
-    names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    names = positional_names(spec)
     if numbers is None or any(not 0 <= one < len(names) for one in numbers):
         frame.problem(option.value, f"what {option.arg} says is not known", function)
         return

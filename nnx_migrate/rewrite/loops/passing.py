@@ -32,6 +32,7 @@ from nnx_migrate.rewrite.loops.kinds import (
 from nnx_migrate.rewrite.loops.modules import called
 from nnx_migrate.rewrite.loops.plan import Arguments
 from nnx_migrate.rewrite.loops.program import Summary
+from nnx_migrate.source.names import positional_names
 from nnx_migrate.source.walking import walk
 
 _TAKEN_APART = (State, Params, Variables)  # what stands for a parameter that is given one
@@ -115,7 +116,7 @@ def _bound(
 ) -> Iterator[tuple[str | None, ast.expr, str | None]]:
     """Each argument: its parameter (None: not known), its value, and its keyword."""
     spec = definition.args
-    names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    names = positional_names(spec)
     known = {*names, *(one.arg for one in spec.kwonlyargs)}
     starred = False
     for index, one in enumerate(args):

@@ -14,7 +14,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Definition, parameter_names
+from nnx_migrate.source.names import Definition, parameter_names, positional_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 from nnx_migrate.source.written import written_names
@@ -120,7 +120,7 @@ def _is_free(project: Project, cls: ClassInfo, name: str, seen: set[tuple[str, s
                 return False
             cells = {id(one.built.func) for one in carry_cells(method).values()}
             nodes = [one for one in nodes if id(one) not in cells]  # both forms ask a class for it
-            names = [one.arg for one in (*method.args.posonlyargs, *method.args.args)]
+            names = positional_names(method.args)
             own = {name: cls for name in names[:1] if "classmethod" in kinds}
             return _are_free(project, nodes, owner.scope.enter(method), own, seen)
     return False

@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.classes.fields.types import items_are_called
 from nnx_migrate.rewrite.outside.field_reads import read_fields
 from nnx_migrate.sizes import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import named_parameters
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
@@ -95,7 +96,7 @@ def _called(project: Project, site: Site) -> set[str]:
     if not isinstance(function, ast.FunctionDef):
         return {keyword.arg or "" for keyword in site.call.keywords}
     spec = function.args
-    names = {one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    names = {one.arg for one in named_parameters(spec)}
     calls = each(function, ast.Call)
     return names & {one.func.id for one in calls if isinstance(one.func, ast.Name)}
 

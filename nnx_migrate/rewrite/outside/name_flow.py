@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.source.bindings import CHANGES, bindings_below
 from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.modules import FUNCTIONS, Module, Scope
-from nnx_migrate.source.names import FunctionNode, function_table, last_name
+from nnx_migrate.source.names import FunctionNode, function_table, last_name, named_parameters
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, given_values, is_name, walk
 
@@ -241,7 +241,7 @@ def _methods(project: Project) -> Mapping[str, Sequence[ast.FunctionDef]]:
 def parameters(function: FunctionNode) -> list[str]:
     """The names that an argument may be given by, in the order of positions."""
     spec = function.args
-    return [one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    return [one.arg for one in named_parameters(spec)]
 
 
 def named(project: Project, node: ast.Name | ast.Attribute, scope: Scope) -> Iterator[Key]:

@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.proof.carried import hands_attributes
 from nnx_migrate.sizes.detached import unattached
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
+from nnx_migrate.source.names import named_parameters
 from nnx_migrate.source.other_values import is_other_class
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each
@@ -103,6 +104,6 @@ def _is_known(project: Project, places: Places, node: ast.Name) -> bool:
     if any(node.id in names_bound_at(one) for one in each(frame, ast.Name)):
         return False
     outside = places[frame].scope
-    every = (*frame.args.posonlyargs, *frame.args.args, *frame.args.kwonlyargs)
+    every = named_parameters(frame.args)
     kinds = [one.annotation for one in every if one.arg == node.id]
     return any(one is not None and _is_data(project, outside, one) for one in kinds)

@@ -16,7 +16,14 @@ from nnx_migrate.sizes.fields.given import given_to_fields
 from nnx_migrate.sizes.fields.literals import bindings_at, numbers_of_range, parts_of
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
-from nnx_migrate.source.names import Assignment, Definition, Several, last_name, parameter_names
+from nnx_migrate.source.names import (
+    Assignment,
+    Definition,
+    Several,
+    last_name,
+    parameter_names,
+    positional_names,
+)
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, uncalled, walk
 
@@ -49,7 +56,7 @@ def given_to_parameter(
     default = defaults_of(function.args).get(name)
     if default is not None:
         yield default, Scope(module).around(function), None
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    names = positional_names(function.args)
     word = function.name
     if around is not None:
         names = names[1:]

@@ -12,6 +12,7 @@ from nnx_migrate.sizes.evidence import ClassEvidence, wanted
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.result import Origin, SizeSource
+from nnx_migrate.source.names import named_parameters
 
 DISAGREE = "the code and the recorded calls disagree"  # how the problem of such a class begins
 
@@ -71,7 +72,7 @@ def _known_inputs(analysis: ClassAnalysis, size: Expr) -> bool:
     parameters = {
         one.arg
         for method in analysis.root.info.every_method
-        for one in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)
+        for one in named_parameters(method.args)
     }
     inputs = [name for name in size.names if ex.is_input(name)]
     return all(re.findall(r"\w+", ex.input_of(name)[0])[0] in parameters for name in inputs)

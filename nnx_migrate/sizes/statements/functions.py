@@ -28,6 +28,7 @@ from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
 from nnx_migrate.sizes.static_parameters import defaults_of
+from nnx_migrate.source.names import positional_names
 from nnx_migrate.source.walking import each, is_name, walk
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _bind(
 ) -> list[Value]:
     """Bind parameters to what they are given; the defaults of those that are given nothing."""
     spec = function.node.args
-    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    positional = positional_names(spec)
     given = by_position(positional, args)
     rest = dict(kwargs)
     for name in [*positional, *(one.arg for one in spec.kwonlyargs)]:

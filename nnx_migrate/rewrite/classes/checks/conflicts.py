@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.presence import made_by
 from nnx_migrate.source.bindings import bindings_below, bound_names, changed_names
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import named_parameters
 from nnx_migrate.source.walking import each, given_values, walk
 
 
@@ -220,7 +221,7 @@ def check_stored(attributes: Iterable[Attribute]) -> None:
 def read_too_early(function: ast.FunctionDef) -> str | None:
     """The first local name that ``function`` reads before any statement that binds it."""
     arguments = function.args
-    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    plain = named_parameters(arguments)
     bound = {one.arg for one in plain}
     local = {name for one in function.body for name in bound_names(one)} - bound
     return _too_early(function.body, local, bound)

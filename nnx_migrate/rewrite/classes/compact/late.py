@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.writing.construct import operands_of
 from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.names import named_parameters
 from nnx_migrate.source.walking import each, walk
 
 
@@ -66,7 +67,7 @@ def made_always(method: ast.FunctionDef | None, late: Iterable[Item]) -> bool:
 def parameters_of(method: ast.FunctionDef) -> list[str]:
     """Names of everything a method is called with, but the receiver."""
     arguments = method.args
-    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    plain = named_parameters(arguments)
     names = [one.arg for one in plain][1:]
     return names + [one.arg for one in (arguments.vararg, arguments.kwarg) if one is not None]
 

@@ -12,6 +12,7 @@ from copy import copy
 
 from nnx_migrate.rewrite.classes.writing.layout import docstring_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import positional_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, is_name, uncalled, walk
 
@@ -105,7 +106,7 @@ def _either_way(function: ast.FunctionDef, bound: int) -> ast.FunctionDef | None
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:
-    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    return positional_names(function.args)
 
 
 def _says_given(test: ast.expr, name: str) -> bool | None:

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from nnx_migrate.source.bindings import bindings_below, bound_names, target_names
+from nnx_migrate.source.names import named_parameters
 from nnx_migrate.source.walking import walk
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -147,7 +148,7 @@ def _defaults(arguments: ast.arguments, replaced: Mapping[int, frozenset[str]]) 
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[str]:
-    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    plain = named_parameters(arguments)
     for one in (*plain, arguments.vararg, arguments.kwarg):
         if one is not None:
             yield one.arg

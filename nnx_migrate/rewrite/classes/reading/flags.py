@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.names import named_parameters, parameter_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -68,7 +68,7 @@ def _is_merged(project: Project, scope: Scope, value: ast.expr) -> bool:
 
 def _booleans(arguments: ast.arguments) -> Iterator[str]:
     defaults = defaults_of(arguments)
-    for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+    for one in named_parameters(arguments):
         default = defaults.get(one.arg)
         given = isinstance(default, ast.Constant) and isinstance(default.value, bool)
         annotated = one.annotation is not None and ast.unparse(one.annotation) == "bool"

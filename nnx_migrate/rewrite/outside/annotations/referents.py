@@ -26,6 +26,7 @@ from nnx_migrate.source.names import (
     dotted,
     last_name,
     parameter_names,
+    positional_names,
 )
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, has_starred, uncalled
@@ -222,7 +223,7 @@ class Referents:
         if isinstance(function, ast.Lambda) or name in _unpacked(spec):
             raise Anything
         decorators = self.uses.decorators(module, function)
-        ordered = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+        ordered = positional_names(spec)
         owner = module.parents.of(function)
         if isinstance(owner, ast.ClassDef) and self.uses.is_taken(module, owner, function.name):
             raise Anything
