@@ -219,5 +219,10 @@ def is_selected(name: str, select: tuple[str, ...], exclude: tuple[str, ...]) ->
     """Whether globs over qualified class names choose a class."""
     if any(fnmatchcase(name, glob) for glob in exclude):
         return False
-    globs = [glob for glob in select if "/" not in glob and not glob.endswith(".py")]
+    globs = class_globs(select)
     return not globs or any(fnmatchcase(name, glob) for glob in globs)
+
+
+def class_globs(globs: tuple[str, ...]) -> list[str]:
+    """Those that choose classes, not paths."""
+    return [one for one in globs if "/" not in one and not one.endswith(".py")]

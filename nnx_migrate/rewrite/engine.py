@@ -201,11 +201,10 @@ def _claims(
     places: Claims = {}
     calls: Claims = {}
     for path, lines in attempt.kept.items():
-        on = [one for one in before.references if one.path == path and one.line in lines]
-        places.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
         sites = (*before.call_sites, *before.handles)
-        on = [one for one in sites if one.path == path and one.line in lines]
-        calls.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
+        for claims, counted in ((places, before.references), (calls, sites)):
+            on = [one for one in counted if one.path == path and one.line in lines]
+            claims.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
     places.update(dict.fromkeys(edited_in_left_classes(loaded.project, attempt), Outcome.REWRITTEN))
     for path, remarks in attempt.remarks.items():
         module = loaded.targets[path]

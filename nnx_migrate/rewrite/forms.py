@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from types import FrameType
 from nnx_migrate import ledger
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import ClassResult, Confidence, Finding, Form, Outcome, RewriteResult
+from nnx_migrate.rewrite.bugs import described
 from nnx_migrate.rewrite.engine import Explicit, Ground, Premises, make_explicit
 from nnx_migrate.rewrite.idiomatic_names import with_idiomatic_names
 from nnx_migrate.rewrite.lazy.report import Report, report
@@ -27,6 +27,7 @@ from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.loops import with_nnx_loops
 from nnx_migrate.rewrite.proof import Doubt, judge
 from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.rewrite.results import in_order
 from nnx_migrate.rewrite.workers import Lost, Team
 from nnx_migrate.sizes.open_fields import openable
 from nnx_migrate.source.project import Project
@@ -216,11 +217,10 @@ def _combined(request: RewriteRequest, proof: _Proof) -> Report:
         path = min((one.path for one in result.files), default="")
         message = f"{proof.failure}; every class is lazy"
         findings.append(Finding("internal", path, 1, 1, Outcome.REWRITTEN, message))
-    ordered = sorted(set(findings), key=lambda f: (f.path, f.line, f.column, f.rule, f.message))
     whole = replace(
         result,
         classes=classes,
-        findings=tuple(ordered),
+        findings=in_order(findings),
         migration_map=explicit.migration_map if explicit else result.migration_map,
     )
     return replace(found, result=whole)
@@ -330,7 +330,4 @@ def _limit(seconds: float) -> Iterator[None]:
 def _internal(bug: Exception | OutOfTime) -> str:
     if isinstance(bug, OutOfTime):
         return str(bug)
-    frames = traceback.extract_tb(bug.__traceback__)
-    at = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    what = " ".join(f"{type(bug).__name__}: {bug}".split())
-    return f"the analysis failed{at}: {what}; please report this"
+    return f"the analysis failed{described(bug)}; please report this"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from nnx_migrate import ledger
@@ -108,7 +108,12 @@ def _findings(loaded: Loaded, attempt: Attempt) -> tuple[Finding, ...]:
     for path, remarks in attempt.remarks.items():
         module = loaded.targets[path]
         found += [_finding(module, one.node, one.rule, one.outcome, one.message) for one in remarks]
-    return tuple(sorted(set(found), key=lambda f: (f.path, f.line, f.column, f.rule, f.message)))
+    return in_order(found)
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each finding once, as they stand in the files."""
+    return tuple(sorted(set(findings), key=lambda f: (f.path, f.line, f.column, f.rule, f.message)))
 
 
 def _home(project: Project, cls: ClassInfo, node: ast.AST) -> Module:

@@ -127,6 +127,10 @@ class ClassInfo:
         """The field of that name."""
         return next((one for one in self.fields if one.name == name), None)
 
+    def has(self, name: str) -> bool:
+        """Whether it or a base has a method or field of that name."""
+        return self.find(name) is not None or name in self.field_names
+
     @cached_property
     def every_method(self) -> tuple[ast.FunctionDef, ...]:
         """The methods that it and its bases define, overridden ones included."""

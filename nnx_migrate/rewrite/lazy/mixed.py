@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.decide import is_selected
+from nnx_migrate.rewrite.decide import class_globs, is_selected
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.lazy.foreign import foreign_bases
 from nnx_migrate.rewrite.lazy.plan import Mixed
@@ -44,7 +44,7 @@ class Keeps:
 def keeps(request: RewriteRequest) -> Keeps:
     """Find out what stays Linen; the project is only read when something does."""
     found = Keeps()
-    chosen = [*_class_globs(request.select), *_class_globs(request.exclude)]
+    chosen = [*class_globs(request.select), *class_globs(request.exclude)]
     if chosen or any(_COMMENT.search(one.text) for one in request.files if "nnx" in one.text):
         _read(request, found)
     for path, line, name, package in foreign_bases(request):
@@ -53,15 +53,11 @@ def keeps(request: RewriteRequest) -> Keeps:
     return found
 
 
-def _class_globs(globs: tuple[str, ...]) -> list[str]:
-    return [one for one in globs if "/" not in one and not one.endswith(".py")]
-
-
 def _read(request: RewriteRequest, found: Keeps) -> None:
     loaded = load(request)
     project = loaded.project
     staying = _staying(request, project)
-    selecting = bool(_class_globs(request.select))
+    selecting = bool(class_globs(request.select))
     handed_on = _handed_on(project, staying, selecting)
     for path, module in loaded.targets.items():
         classes = [one for one in project.linen.values() if one.module is module]

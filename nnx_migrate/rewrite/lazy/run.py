@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ast
 import os
-import traceback
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.edit.data import EditError
+from nnx_migrate.rewrite.bugs import described
 from nnx_migrate.rewrite.lazy.leftovers import speaks
 from nnx_migrate.rewrite.lazy.mixed import Kept, keeps
 from nnx_migrate.rewrite.lazy.plan import Mixed, plan_file
@@ -98,10 +98,7 @@ def _inner_names(path: str, tree: ast.Module) -> dict[tuple[str, int], str]:
 
 
 def _internal(bug: Exception) -> str:
-    frames = traceback.extract_tb(bug.__traceback__)
-    at = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    what = " ".join(f"{type(bug).__name__}: {bug}".split())
     return (
-        f"internal error{at}: {what}; the file stays as it is, please report this with it"
+        f"internal error{described(bug)}; the file stays as it is, please report this with it"
         " (NNX_MIGRATE_DEBUG=1 shows the traceback)"
     )

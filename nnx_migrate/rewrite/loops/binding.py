@@ -36,10 +36,15 @@ def bind(frame: Frame, target: ast.expr, kind: Kind) -> list[Tree]:
             return grouped(parts)
     if is_special(kind):
         frame.problem(target, f"part of the state is kept in `{ast.unparse(target)[:40]}`")
-    for one in ast.walk(target):
+    bind_stored(frame, target)
+    return [target]
+
+
+def bind_stored(frame: Frame, node: ast.AST) -> None:
+    """Names that are stored below a node hold nothing special."""
+    for one in ast.walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
             frame.bind(one.id, PLAIN)
-    return [target]
 
 
 def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:

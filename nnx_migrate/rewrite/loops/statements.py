@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from nnx_migrate.rewrite.loops.binding import bind
+from nnx_migrate.rewrite.loops.binding import bind, bind_stored
 from nnx_migrate.rewrite.loops.compiling import read_decorators
 from nnx_migrate.rewrite.loops.expressions import plain, used, value
 from nnx_migrate.rewrite.loops.frame import Frame
@@ -95,9 +95,7 @@ def _other(frame: Frame, node: ast.AST) -> None:
             read_block(frame, [child])
         else:
             _other(frame, child)
-    for one in ast.walk(node):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            frame.bind(one.id, PLAIN)
+    bind_stored(frame, node)
 
 
 def _closed(frame: Frame, node: ast.ClassDef | ast.AsyncFunctionDef) -> None:

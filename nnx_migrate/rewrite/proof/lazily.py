@@ -376,9 +376,7 @@ def _mentions(node: ast.AST) -> Iterator[tuple[str, str | None]]:
 
 def _has(cls: ClassInfo, member: str | None) -> bool:
     """Whether a class has such a member; None stands for the class."""
-    if member is None or member.startswith("__"):
-        return True
-    return cls.find(member) is not None or member in cls.field_names
+    return member is None or member.startswith("__") or cls.has(member)
 
 
 def _private(cls: ClassInfo) -> set[str]:

@@ -49,9 +49,7 @@ class Children:
 
     def _has(self, symbol: str | None, name: str) -> bool:
         cls = self.project.linen.get(symbol or "")
-        if cls is None:
-            return False
-        return cls.find(name) is not None or name in cls.field_names
+        return cls is not None and cls.has(name)
 
     def classes(self, node: ast.expr, method: ast.FunctionDef) -> list[str | None]:
         """Symbols of the classes that the submodule may have; empty when it may be none."""
