@@ -213,9 +213,7 @@ _OWN_WAYS = frozenset({"__init__", "__new__", "__post_init__", "__getattr__", "_
 )
 
 
-def construct_record(
-    interpreter: Interpreter, target: DataClass, args: tuple[Value, ...], kwargs: dict[str, Value]
-) -> Value:
+def construct_record(target: DataClass, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
     """Construct a plain dataclass, named tuple or model output: a class that says what it has."""
     if any(_OWN_WAYS & cls.methods.keys() for cls in target.info.mro):
         return Unknown(f"an object of {target.info.name}")

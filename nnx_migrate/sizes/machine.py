@@ -130,7 +130,7 @@ class Machine(Interpreter):
             case Factories():
                 return construction.construct_any(self, target, args, kwargs, node, frame)
             case DataClass():
-                return construction.construct_record(self, target, args, kwargs)
+                return construction.construct_record(target, args, kwargs)
             case Function(node=body) if self.builds_by(body, node):
                 return construction.construct_through(self, target, args, kwargs, node, frame)
             case Function(node=body) if id(body) in self.scope_functions:

@@ -111,7 +111,7 @@ class Runs:
             names_entries=question.names_entries,
             ranks=Ranks(dict(question.ranks)),
         )
-        root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
+        root.fields = {one.name: self._field(info, one) for one in info.fields}
         output = _run_methods(interpreter, info, root, self._given(info))
         refuse_unknown_builders(interpreter, info)
         _leave_rest_to_class(interpreter, info)
@@ -146,7 +146,7 @@ class Runs:
                     if symbol in self.project.linen:
                         yield symbol
 
-    def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
+    def _field(self, info: ClassInfo, one: Field) -> Value:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
         owner = one.owner if info.function else info
         found = self.candidates.factories(owner, one.name)

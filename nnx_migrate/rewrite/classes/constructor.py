@@ -62,7 +62,7 @@ class Constructor:
           Refused: a field would hide a global that the moved code reads.
         """
         remarks.imports.add("nnx")
-        body = self._body(reads, own_names, remarks)
+        body = self._body(reads, own_names)
         self._check_shadows()
         taken = self._taken(own_names)
         body = with_local_sizes(body, self.cls.node, taken, self.layout)
@@ -78,7 +78,7 @@ class Constructor:
         init = wrapped_function(made, self.layout.indent, self.layout.page)
         return in_quotes_of(self.cls.module.text, spaced([init, *self._properties()]))
 
-    def _body(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> list[Statement]:
+    def _body(self, reads: Reads, own_names: frozenset[str]) -> list[Statement]:
         made: list[Statement] = []
         if class_docstring(self.cls, self.new_arguments(), self.layout) is None:
             made += init_docstring(self.new_arguments(), self.layout)

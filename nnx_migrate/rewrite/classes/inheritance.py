@@ -87,7 +87,7 @@ def inherited_by(
     builders = [one for one in cls.mro[1:] if one.linen and _builds(project, one)]
     active = [one for one in builders if not _overridden(project, cls, one, bool(calls))]
     if not active:
-        return Inherited(attributes=_attributes(project, cls, context), super_setup=calls)
+        return Inherited(attributes=_attributes(cls), super_setup=calls)
     is_part = any(_overrides_part(project, cls, one, bool(calls), context) for one in active)
     if len(active) != len(builders) or len(parents) > 1 or is_part:
         raise Refused(
@@ -108,15 +108,13 @@ def inherited_by(
         base_fields=frozenset(one.name for one in base.fields),
         size_arguments=context.new_arguments.get(base.name, ()),
         handed=handed,
-        attributes=_attributes(project, cls, context),
+        attributes=_attributes(cls),
         plain=frozenset(_plain_attributes(active, context)),
         super_setup=calls,
     )
 
 
-def _attributes(
-    project: Project, cls: ClassInfo, context: ConversionContext
-) -> tuple[Attribute, ...]:
+def _attributes(cls: ClassInfo) -> tuple[Attribute, ...]:
     """Attributes that the bases' ``setup`` assigns (what is a Param there is one here)."""
     found: list[Attribute] = []
     for one in cls.mro[1:]:

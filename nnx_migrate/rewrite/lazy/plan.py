@@ -145,7 +145,7 @@ class _Planner:
         for position in places:
             alias = statement.names[position]
             if alias.asname is None:
-                if self.unnamed_stays(alias.name):
+                if self.unnamed_stays():
                     after += self.beside(alias.name)
                     continue
                 if self.flax_in_use():
@@ -275,7 +275,7 @@ class _Planner:
 
     # ``flax`` as a name: kept where something else uses it.
 
-    def unnamed_stays(self, module: str) -> bool:
+    def unnamed_stays(self) -> bool:
         """Whether places that stay Linen go through ``import flax.linen``."""
         if self.mixed is None:
             return False

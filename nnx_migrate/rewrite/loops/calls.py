@@ -217,10 +217,10 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kin
             return _refused(frame, given[name], f"the field {name} is no running statistics")
     tx = kinds["tx"]
     if not isinstance(tx, Transformation):
-        return _refused(
-            frame, given["tx"], "which optimizer of optax this is is not known, or it is told by masks what"
-            " it means",
-        )  # fmt: skip
+        unknown = (
+            "which optimizer of optax this is is not known, or it is told by masks what it means"
+        )
+        return _refused(frame, given["tx"], unknown)
     if tx.ordered:
         frame.program.ordered[frame.key] = (frame.scope.module.path, given["tx"])
     if flow.optimizer:

@@ -90,7 +90,7 @@ def _method_call(
         return interpreter.evaluate(function, frame)
     symbol = symbol_spelled(interpreter, function, frame)
     if symbol is not None:
-        return symbol_value(interpreter, symbol, function, frame)
+        return symbol_value(interpreter, symbol)
     return interpreter.evaluate(function.value, frame), function.attr
 
 

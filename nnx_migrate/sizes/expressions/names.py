@@ -29,16 +29,14 @@ def read_name(interpreter: Interpreter, node: ast.Name, frame: Frame) -> Value:
         return Unknown(f"{node.id} is not bound here")
     symbol = interpreter.project.resolve(node, frame.scope)
     if symbol is not None:
-        return symbol_value(interpreter, symbol, node, frame)
+        return symbol_value(interpreter, symbol)
     if isinstance(binding, Assignment):
         where = frame.scope.binder(node.id)
-        return global_value(interpreter, node.id, binding.value, where, frame)
+        return global_value(interpreter, node.id, binding.value, where)
     return Library(f"builtins.{node.id}") if binding is None else Unknown("unresolved name")
 
 
-def symbol_value(
-    interpreter: Interpreter, symbol: str, node: ast.expr, frame: Frame | None = None
-) -> Value:
+def symbol_value(interpreter: Interpreter, symbol: str) -> Value:
     """Value of a resolved symbol: a class, a function, a constant, or a library name."""
     project = interpreter.project
     info = project.classes.get(symbol)
@@ -60,13 +58,11 @@ def symbol_value(
         function = Function(target, scope)
         return decorated(interpreter, function, target.decorator_list, Frame(scope, {}))
     if isinstance(target, ast.expr):
-        return global_value(interpreter, identifier, target, Scope(module), frame)
+        return global_value(interpreter, identifier, target, Scope(module))
     return Unknown(f"{symbol} is not modelled")
 
 
-def global_value(
-    interpreter: Interpreter, name: str, value: ast.expr, scope: Scope, frame: Frame | None
-) -> Value:
+def global_value(interpreter: Interpreter, name: str, value: ast.expr, scope: Scope) -> Value:
     """A name of a module or of a function around a class: its value when known, else its name.
 
     ``scope`` is the one that binds it. Only what stands in the same module or function can write it.
@@ -95,7 +91,7 @@ def read_attribute(interpreter: Interpreter, node: ast.Attribute, frame: Frame) 
     """Value of ``base.attr``, or of the symbol the dotted name spells."""
     symbol = symbol_spelled(interpreter, node, frame)
     if symbol is not None:
-        return symbol_value(interpreter, symbol, node, frame)
+        return symbol_value(interpreter, symbol)
     base = interpreter.evaluate(node.value, frame)
     return attribute_of(interpreter, base, node.attr, frame)
 
