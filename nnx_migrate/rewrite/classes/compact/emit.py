@@ -32,6 +32,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
 from nnx_migrate.rewrite.classes.naming import Name, numbered
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
+from nnx_migrate.rewrite.classes.writing.carrying import starts, updates
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import LoopCarry
@@ -133,7 +134,7 @@ class Emitter:
             case Exit(node=ast.Raise() as node):
                 return [without_comments(one) for one in self.renderer.lines(node)]
             case Exit(node=ast.Break() | ast.Continue() as node):
-                return [*_updates(self.round_end), line(getattr(cst, type(node).__name__)())]
+                return [*updates(self.round_end), line(getattr(cst, type(node).__name__)())]
             case Exit(node=node):
                 return [line(getattr(cst, type(node).__name__)())]
             case Branch(node=ast.If() as node) if id(node) in self.moved:
@@ -244,16 +245,10 @@ class Emitter:
         for one in reversed(step.conditions):
             test = without_comments(self.renderer.render(one))
             body = [when(test, body, unit=self._unit)]
-        body += _updates(carried)
+        body += updates(carried)
         target = without_comments(self.renderer.render(step.target))
         over = without_comments(self.renderer.render(step.iterable))
-        before = [assign(one.name, expression(one.before)) for one in carried]
-        return [*before, loop(target, over, body, self._unit)]
-
-
-def _updates(carried: Sequence[LoopCarry]) -> list[Statement]:
-    """What a loop carries, as the next round has it."""
-    return [assign(one.name, expression(one.after)) for one in carried]
+        return [*starts(carried), loop(target, over, body, self._unit)]
 
 
 def needs_counter(steps: Sequence[Step], names: Mapping[int, Name]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import dotted, expression
+from nnx_migrate.edit.expressions import dotted
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import Statement, assign, loop, run, with_inner_comments
 from nnx_migrate.edit.syntax import cst
@@ -19,6 +19,7 @@ from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
 from nnx_migrate.rewrite.classes.setup.lists import free_local
 from nnx_migrate.rewrite.classes.setup.surroundings import made_of
 from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.rewrite.classes.writing.carrying import starts, updates
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry
 from nnx_migrate.source.classes import ClassInfo
@@ -96,14 +97,12 @@ class Hoisting:
 
     def _loop(self, one: _Rounds, renderer: Renderer) -> list[Statement]:
         """The list's loop, and what each round of it carries on."""
-        changed = [size for size in one.carried if size.before != size.name]
-        before = [assign(size.name, expression(size.before)) for size in changed]
+        before = starts(size for size in one.carried if size.before != size.name)
         inner = [made for part in one.inner for made in self._loop(part, renderer)]
         added = run(call(f"{one.name}.append", renderer.render(one.node.elt)))
-        after = [assign(size.name, expression(size.after)) for size in one.carried]
         (generator,) = one.node.generators
         target, over = renderer.render(generator.target), renderer.render(generator.iter)
-        rounds = loop(target, over, [*inner, added, *after], self.layout.unit)
+        rounds = loop(target, over, [*inner, added, *updates(one.carried)], self.layout.unit)
         return [*before, assign(one.name, cst.List([])), rounds]
 
 

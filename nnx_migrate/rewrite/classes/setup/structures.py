@@ -10,14 +10,12 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
     Expression,
     dotted,
-    expression,
     operation,
     string,
 )
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import (
     Statement,
-    assign,
     loop,
     run,
     with_inner_comments,
@@ -34,6 +32,7 @@ from nnx_migrate.rewrite.classes.setup.lists import (
     free_local,
 )
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.writing.carrying import starts, updates
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.rewrite.render import renderer_of
@@ -112,12 +111,11 @@ class Structures:
         inner = statement.col_offset + len(unit)
 
         def make(renderer: Renderer) -> Sequence[Statement]:
-            before = [assign(size.name, expression(size.before)) for size in carried]
-            after = [assign(size.name, expression(size.after)) for size in carried]
             value, name = self.builder(found.item, renderer), found.name_node(renderer)
             stored = wrapped(run(call("setattr", "self", name, value)), inner, self.layout.page)
             target, over = found.target(renderer), renderer.render(found.generator.iter)
-            made = [*before, loop(target, over, [stored, *after], unit)]
+            rounds = loop(target, over, [stored, *updates(carried)], unit)
+            made = [*starts(carried), rounds]
             return with_inner_comments(made, renderer.sources.pairs[id(statement)])
 
         return make

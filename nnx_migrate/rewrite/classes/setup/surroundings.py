@@ -27,6 +27,7 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.setup.properties import Storing
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.writing.carrying import starts, updates
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, SiteKind
@@ -196,8 +197,7 @@ class Surroundings:
 
     def _carry(self, statement: ast.stmt, carried: tuple[LoopCarry, ...], edits: Edits) -> None:
         def make(renderer: Renderer) -> Sequence[Statement]:
-            before = [assign(one.name, expression(one.before)) for one in carried]
-            more = [assign(one.name, expression(one.after)) for one in carried]
+            before, more = starts(carried), updates(carried)
             inner = renderer.inner(statement)
             if not isinstance(inner, cst.BaseCompoundStatement):
                 return [*before, line(inner), *more]
