@@ -131,7 +131,10 @@ def _early_decisions(
         name
         for name, cls in project.linen.items()
         if name not in outside
-        and (_is_kept(cls) or not is_selected(cls.qualified, select, exclude))
+        and (
+            is_kept(cls.module, cls.node, kept_lines(cls.module))
+            or not is_selected(cls.qualified, select, exclude)
+        )
     )
     refused = dict(stuck_users(project, functions, targets))
     refused |= stuck_in_scope(project, scope_functions(project), targets)
@@ -209,10 +212,6 @@ def _context(
 def _repeated(cls: ClassInfo) -> ClassRefusal:
     reason = f"{cls.node.name} is bound more than once here: which one a use means is not known"
     return ClassRefusal(cls.node, reason, "give each class a name of its own", "class")
-
-
-def _is_kept(cls: ClassInfo) -> bool:
-    return is_kept(cls.module, cls.node, kept_lines(cls.module))
 
 
 def is_selected(name: str, select: tuple[str, ...], exclude: tuple[str, ...]) -> bool:

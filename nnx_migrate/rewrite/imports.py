@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -149,7 +150,7 @@ class _Settling:
                 rest, lost = without_names(small, gone)
                 kept.append(rest)
                 comments += lost
-        if len(kept) == len(statement.body) and all(map(_same, kept, statement.body)):
+        if len(kept) == len(statement.body) and all(map(operator.is_, kept, statement.body)):
             return None
         if not kept:
             return GONE
@@ -180,10 +181,6 @@ class _Settling:
 def _aliases(small: Any) -> Sequence[Any]:
     found: Sequence[Any] = small.names
     return found
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
 
 
 def _bound(alias: cst.ImportAlias) -> str | None:

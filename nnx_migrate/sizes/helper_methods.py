@@ -157,7 +157,11 @@ def _settled(
             name: calls_on_self(project, cls, name, [*compact, *kept.values()]) for name in kept
         }
         wrong = {name for name, found in calls.items() if not found or _recurs(name, kept)}
-        wrong |= {name for name in kept if {f"init_{name}", f"_init{name}"} & _names_of(cls)}
+        wrong |= {
+            name
+            for name in kept
+            if {f"init_{name}", f"_init{name}"} & (cls.field_names | cls.method_names)
+        }
         if not wrong:
             break
         kept = {name: node for name, node in kept.items() if name not in wrong}
@@ -170,10 +174,6 @@ def _settled(
         )
         found[id(node)] = HelperMethod(cls, node, called[id(node)], own)
     return found
-
-
-def _names_of(cls: ClassInfo) -> frozenset[str]:
-    return cls.field_names | cls.method_names
 
 
 def _recurs(name: str, nodes: Mapping[str, ast.FunctionDef]) -> bool:

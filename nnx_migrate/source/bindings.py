@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from nnx_migrate.source.walking import children, each, walk
+from nnx_migrate.source.walking import children, each, has_starred, walk
 
 # Methods of a list or dict after which it holds other things.
 CHANGES = frozenset(
@@ -76,7 +76,7 @@ def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
         case (
             (ast.Tuple(elts=targets) | ast.List(elts=targets)),
             (ast.Tuple(elts=values) | ast.List(elts=values)),
-        ) if len(targets) == len(values) and not any(map(_starred, (*targets, *values))):
+        ) if len(targets) == len(values) and not has_starred((*targets, *values)):
             for one, other in zip(targets, values, strict=True):
                 yield from paired(one, other)
         case _:
@@ -99,10 +99,6 @@ def loop_pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, as
             yield from loop_pairs(target, items)
         case _:
             yield target, value
-
-
-def _starred(node: ast.expr) -> bool:
-    return isinstance(node, ast.Starred)
 
 
 def bindings_below(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:

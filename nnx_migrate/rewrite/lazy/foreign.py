@@ -130,7 +130,7 @@ def _is_linen(symbol: str, places: tuple[Path, ...], depth: int) -> bool:
         return False
     parts = symbol.split(".")
     for cut in range(len(parts) - 1, 0, -1):
-        file = _file(parts[:cut], places)
+        file = _named(".".join(parts[:cut]), places)
         if file is not None:
             return _class_is_linen(file, parts[:cut], parts[cut], places, depth)
     return False
@@ -171,10 +171,6 @@ def _named(module: str, places: tuple[Path, ...]) -> Path | None:
             if file.is_file():
                 return file
     return None
-
-
-def _file(parts: list[str], places: tuple[Path, ...]) -> Path | None:
-    return _named(".".join(parts), places)
 
 
 def parsed(text: str) -> ast.Module | None:

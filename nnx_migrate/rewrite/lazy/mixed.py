@@ -168,15 +168,11 @@ def _handed_on(
     for module in project.modules.values():
         if not selecting and module.name not in keeping:
             continue
-        for statement in _imports(module):
+        for statement in each(module.tree, ast.ImportFrom):
             owner = relative_target(module.package, statement.level, statement.module)
             if owner in project.modules:
                 found[owner] |= {one.name for one in statement.names}
     return found
-
-
-def _imports(module: Module) -> Iterator[ast.ImportFrom]:
-    return (one for one in each(module.tree, ast.ImportFrom))
 
 
 def _elsewhere(

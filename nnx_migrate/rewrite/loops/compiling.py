@@ -88,7 +88,9 @@ def _renumber(frame: Frame, option: ast.keyword, function: int, summary: Summary
     )
     if made != tuple(numbers):
         frame.change(
-            option.value, Places(made, len(made) != 1 or _is_written_out(option.value)), function
+            option.value,
+            Places(made, len(made) != 1 or isinstance(option.value, ast.Tuple | ast.List)),
+            function,
         )
 
 
@@ -114,10 +116,6 @@ def parameters(summary: Summary, name: str) -> int:
         case Stats() | Updates() | ApplyFn():
             return 0
     return 1
-
-
-def _is_written_out(node: ast.expr) -> bool:
-    return isinstance(node, ast.Tuple | ast.List)
 
 
 def _literal(node: ast.expr) -> list[int] | None:

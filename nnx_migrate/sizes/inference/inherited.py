@@ -148,7 +148,7 @@ def _different(pairs: Collection[_Pair], given: Mapping[str, str]) -> Iterator[s
     """What of the base's own text would have to say something else for the class that inherits."""
     for pair in pairs:
         told = _with(given)(pair.there) if pair.there else None
-        if (_shown(pair.here) if pair.here else None) != told:
+        if (ast.unparse(_parsed(pair.here)) if pair.here else None) != told:
             here, there = pair.here or "not known", pair.there or "not known"
             yield f"{pair.what} is {here}, and {there} there"
 
@@ -190,7 +190,3 @@ def _words(text: str) -> set[str]:
 
 def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
-
-
-def _shown(text: str) -> str:
-    return ast.unparse(_parsed(text))

@@ -72,7 +72,10 @@ def static_call(call: LibraryCall) -> Value:
     if any(p is None for p in parts) or any(p is None for p in named.values()):
         return Unknown(f"{call.symbol} of unknown values")
     spelled = ast.unparse(call.node.func)
-    if call.symbol.startswith("builtins.") or call.frame.scope.module is _root_module(call):
+    if (
+        call.symbol.startswith("builtins.")
+        or call.frame.scope.module is call.interpreter.root.info.module
+    ):
         made = ast.Call(
             ast.parse(spelled, mode="eval").body,
             [p.node for p in parts if p],
@@ -80,10 +83,6 @@ def static_call(call: LibraryCall) -> Value:
         )
         return _folded(call, Static(Expr(made)), [p for p in parts if p])
     return Static(ex.name(f"{ex.FOREIGN}{spelled}"))
-
-
-def _root_module(call: LibraryCall) -> object:
-    return call.interpreter.root.info.module
 
 
 _FOLD: dict[str, Callable[..., object]] = {

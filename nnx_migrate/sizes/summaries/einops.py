@@ -51,13 +51,9 @@ def _sizes(call: LibraryCall, array: Array, left: list[list[str]]) -> dict[str, 
         others = [_size(name, known) for name in axis if name != unknown[0]]
         if size is not None and all(others):
             product = ex.product([one for one in others if one])
-            size = size if len(axis) == 1 else _divided(size, product)
+            size = size if len(axis) == 1 else ex.binary(size, ast.FloorDiv(), product)
             known[unknown[0]] = size
     return known
-
-
-def _divided(size: Expr, by: Expr) -> Expr:
-    return ex.binary(size, ast.FloorDiv(), by)
 
 
 def _size(name: str, known: Mapping[str, Dim]) -> Dim:

@@ -96,13 +96,9 @@ def _changing(method: ast.FunctionDef, texts: Mapping[int, str]) -> set[int]:
         id(one)
         for one in walk(method)
         if isinstance(one, ast.expr)
-        and (changed_names(one) or (_is_list(texts.get(id(one), "")) and not _is_display(one)))
+        and (changed_names(one) or _is_list_again(one, texts.get(id(one), "")))
     }
 
 
-def _is_list(text: str) -> bool:
-    return text.startswith("[")
-
-
-def _is_display(node: ast.expr) -> bool:
-    return isinstance(node, ast.List | ast.ListComp)
+def _is_list_again(node: ast.expr, text: str) -> bool:
+    return text.startswith("[") and not isinstance(node, ast.List | ast.ListComp)

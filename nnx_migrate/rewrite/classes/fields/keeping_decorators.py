@@ -72,7 +72,11 @@ def _returned_function(function: ast.FunctionDef) -> ast.FunctionDef | None:
     if len(inner) != 1 or function.decorator_list:
         return None
     name = inner[0].name
-    stored = [one for one in each(function, ast.Name) if one.id == name and _is_bound(one)]
+    stored = [
+        one
+        for one in each(function, ast.Name)
+        if one.id == name and not isinstance(one.ctx, ast.Load)
+    ]
     inside = {id(one) for one in walk(inner[0])}
     own = [one for one in each(function, ast.Return) if id(one) not in inside]
     return inner[0] if not stored and _all_are(function.body, own, name) else None
@@ -168,7 +172,3 @@ def _harmless(node: ast.AST) -> list[ast.expr]:
         case ast.FormattedValue(value=value):
             return [value]
     return []
-
-
-def _is_bound(node: ast.Name) -> bool:
-    return not isinstance(node.ctx, ast.Load)

@@ -69,7 +69,7 @@ def holds_modules(project: Project, one: Field) -> bool:
         return False
     for node in walk(annotation):
         match node:
-            case ast.Subscript(slice=inside) if not _is_optional(node):
+            case ast.Subscript(slice=inside) if last_word(node.value) not in CHOICES:
                 parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
                 symbols = {project.resolve(part, one.owner.scope) for part in parts}
                 if any(found in project.linen or found == _MODULE for found in symbols if found):
@@ -194,7 +194,3 @@ def items_are_read(cls: ClassInfo, name: str) -> bool:
             if taken:
                 return True
     return False
-
-
-def _is_optional(node: ast.Subscript) -> bool:
-    return last_word(node.value) in CHOICES

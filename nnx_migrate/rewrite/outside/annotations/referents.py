@@ -202,7 +202,11 @@ class Referents:
     def _local(self, module: Module, node: ast.expr, name: str) -> Iterator[int]:
         """What a parameter, or the variable of a loop, may be."""
         for function in module.parents.functions(node):
-            stored = [one for one in each(function, ast.Name) if one.id == name and _is_stored(one)]
+            stored = [
+                one
+                for one in each(function, ast.Name)
+                if one.id == name and not isinstance(one.ctx, ast.Load)
+            ]
             if name in parameter_names(function) and not stored:
                 yield from self._parameter(module, function, name)
                 return
@@ -320,10 +324,6 @@ def _is_unset(module: Module, node: ast.Return, function: Function) -> bool:
         ):
             return node in body and (name,) == first
     return False
-
-
-def _is_stored(node: ast.Name) -> bool:
-    return not isinstance(node.ctx, ast.Load)
 
 
 def _looped_over(module: Module, stored: Sequence[ast.Name]) -> ast.expr | None:
