@@ -111,7 +111,7 @@ class Runs:
             names_entries=question.names_entries,
             ranks=Ranks(dict(question.ranks)),
         )
-        root.fields = {one.name: self._field(info, one) for one in info.fields}
+        root.fields = {one.name: self._field(info, one, question.extras) for one in info.fields}
         output = _run_methods(interpreter, info, root, self._given(info))
         refuse_unknown_builders(interpreter, info)
         _leave_rest_to_class(interpreter, info)
@@ -146,13 +146,12 @@ class Runs:
                     if symbol in self.project.linen:
                         yield symbol
 
-    def _field(self, info: ClassInfo, one: Field) -> Value:
+    def _field(self, info: ClassInfo, one: Field, extras: Extras) -> Value:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
         owner = one.owner if info.function else info
         found = self.candidates.factories(owner, one.name)
-        is_open = one.name in interpreter.extras.open_fields
-        if not (found or says_module(self.project, one)):
-            is_open = True
+        is_unknown = not (found or says_module(self.project, one))
+        is_open = is_unknown or one.name in extras.open_fields
         if is_open and builds_from(self.project, info, one.name):
             factories = Factories((), f"self.{one.name}")
         elif found and (is_called_twice(info, one.name) or self._only_classes(found)):
