@@ -79,7 +79,7 @@ def _left(sizes: ClassSizes, late: Collection[int]) -> ClassSizes:
     sites = {
         key: site.left_to_first_call()
         for key, site in sizes.sites.items()
-        if key in late and site.kind is not SiteKind.FUNCTION and site.out_variable is None
+        if key in late and not site.in_function and site.out_variable is None
     }
     if not sites:
         return sizes

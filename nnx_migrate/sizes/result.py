@@ -64,6 +64,7 @@ class Site:
     # name, as that of each round of a loop, or ``setup`` cannot tell whether Linen's init reaches it.
     is_lazy: bool = False
     is_open: bool = False  # built by a value that nobody knows, of a class in either form
+    in_function: bool = False  # a function of the project builds it, which takes its sizes
 
     def left_to_first_call(self) -> Site:
         """The site without sizes and conditions, which the first call of what it builds shows."""

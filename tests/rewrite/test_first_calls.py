@@ -436,3 +436,40 @@ class Net(nn.Module):
 @pytest.mark.parametrize("inputs", [["jnp.ones((2, 3))"], ["jnp.ones((2, 3))", "jnp.ones((2, 5))"]])
 def test_what_builds_the_class_passes_it_no_size_that_a_first_call_takes(inputs: list[str]) -> None:
     net_alike(HEAD + PASSED, *inputs)
+
+
+MADE_BY_FUNCTIONS = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+def outside(n):
+    return nn.Dense(n, use_bias=False)
+
+
+class Net(nn.Module):
+    flag: bool = False
+
+    def inside(self, n):
+        return nn.Dense(n, use_bias=self.flag)
+
+    @nn.compact
+    def __call__(self, x):
+        one = {made}(4)
+        if not self.flag:
+            x = one(x)
+        return nn.Dense(2)(x)
+
+
+def main():
+    x = jnp.ones((2, 4))
+    for net in (Net(), Net(True)):
+        variables = net.init(jax.random.key(0), x)
+        print(jax.tree.map(jnp.shape, variables), net.apply(variables, x))
+"""
+
+
+@pytest.mark.parametrize("made", ["outside", "self.inside"])
+def test_what_functions_build_is_not_left_to_first_calls(made: str) -> None:
+    assert printed_alike(MADE_BY_FUNCTIONS.replace("{made}", made))["m.Net"] == "lazy"

@@ -12,6 +12,7 @@ from nnx_migrate.edit.statements import without_keyword
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.abstract_methods import check_abstract_methods
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
+from nnx_migrate.rewrite.classes.checks.initial_values import check_initial_values
 from nnx_migrate.rewrite.classes.checks.kept import check_kept
 from nnx_migrate.rewrite.classes.checks.late_bindings import check_late_bindings
 from nnx_migrate.rewrite.classes.checks.output import check_class
@@ -66,6 +67,7 @@ def _converted(
     attributes = setup_attributes(parts)
     check_captures(project, cls, attributes, parts.items)
     check_kept(cls, attributes)
+    check_initial_values(cls, parts.items)
     check_late_bindings(cls)
     remarks = Remarks()
     names = own_names(parts, attributes)

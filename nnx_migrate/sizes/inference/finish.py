@@ -24,7 +24,7 @@ from nnx_migrate.sizes.inference.required_sizes import needed_inputs
 from nnx_migrate.sizes.inference.shape_reads import shape_reads
 from nnx_migrate.sizes.inference.sites import site_of
 from nnx_migrate.sizes.interpreter import Interpreter, spellable
-from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site, SiteKind
+from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.growth import grown
 from nnx_migrate.source.walking import is_none_literal
@@ -75,7 +75,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         problems=(
             *analysis.problems,
             *analysis.interpreter.problems,
-            *_needed_early(analysis, found.sites),
+            *_needed_early(found.sites.values()),
         ),
         untold=(*analysis.untold,),
         elsewhere=(*analysis.elsewhere,),
@@ -136,13 +136,10 @@ def _found(
     )
 
 
-def _needed_early(
-    analysis: ClassAnalysis, sites: Mapping[int, Site]
-) -> Iterator[tuple[ast.AST, str]]:
+def _needed_early(sites: Iterable[Site]) -> Iterator[tuple[ast.AST, str]]:
     """Constructor calls that take sizes which only the first call shows, and cannot wait for it."""
-    functions = analysis.interpreter.through_functions
-    for key, site in sites.items():
-        if site.is_lazy and (site.kind is SiteKind.FUNCTION or key in functions):
+    for site in sites:
+        if site.is_lazy and site.in_function:
             yield site.call, "sizes of what this function builds are known to its calls alone"
         elif site.is_lazy and site.out_variable is not None:
             yield site.call, "the width of what is built here is known after its first call alone"

@@ -44,6 +44,8 @@ def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     if site.is_lazy:  # its first call shows the sizes that it was about to ask for
         for name in analysis.opaque.keys() - asked:
             del analysis.opaque[name]
+    in_function = id(site.call) in analysis.interpreter.through_functions
+    site = replace(site, in_function=in_function or site.kind is SiteKind.FUNCTION)
     if is_in_setup(analysis, site.call):
         return replace(site, is_absent=id(site.call) in analysis.absent)
     return replace(site, rounds=rounds_of(uses))

@@ -1,0 +1,77 @@
+"""Initial values that follow another variable: ``self.variable("ema", "codes", lambda: codes)``.
+
+Linen makes a variable wherever it is missing, of the parameters that are there: ``apply({"params": p}, x,
+mutable=["ema"])`` starts the average at ``p``, and a scan's at the parameters that all steps share. A constructor
+would start it at parameters of its own, which those that are there replace.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, self_call
+from nnx_migrate.rewrite.classes.setup.dependence import MAKERS, Dependence, dependence_in
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import last_name
+from nnx_migrate.source.walking import each, walk
+
+RULE = "variable"
+_OF_SHAPE = frozenset({"empty_like", "ones_like", "zeros_like"})  # of whatever value
+
+
+def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+    """Refuse a parameter or variable whose initial value is computed from another one.
+
+    Raises:
+      Refused: a constructor would compute it from other values than Linen.
+    """
+    for method in cls.methods.values():
+        made = [items[id(one)] for one in walk(method) if id(one) in items]
+        made = [one for one in made if one.is_own_variable and one.init is not None]
+        reading = _Reading(method, dependence_in(cls, method)) if made else None
+        for one in made:
+            assert reading is not None
+            if one.init is not None and reading.follows(one):
+                raise Refused(
+                    one.call,
+                    "its initial value follows another variable, which may be there before it",
+                    "keep it lazy, or start it at a value that its arguments give",
+                    RULE,
+                )
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What expressions of a method read of variables."""
+
+    method: ast.FunctionDef
+    dependence: Dependence
+
+    def follows(self, item: Item) -> bool:
+        """Whether the initial value of a variable does: what its initializer computes, and of what."""
+        assert item.init is not None
+        arguments = [*item.arguments, *(one.value for one in item.keywords)]
+        if last_name(item.init) in _OF_SHAPE:
+            arguments = arguments[1:]
+        parts: list[ast.AST] = [item.init, *arguments]
+        if isinstance(item.init, ast.Name):
+            functions = each(self.method, ast.FunctionDef)
+            parts += [s for one in functions if one.name == item.init.id for s in one.body]
+        return any(map(self._reads, parts))
+
+    def _reads(self, node: ast.AST) -> bool:
+        if self_call(node, self.dependence.receiver) in MAKERS:
+            return True
+        match node:
+            case ast.Call(func=function, args=[_, *args]) if last_name(function) in _OF_SHAPE:
+                return any(map(self._reads, [*args, *(one.value for one in node.keywords)]))
+            case ast.Lambda(body=body):
+                return self._reads(body)
+            case ast.Attribute() | ast.Name() if self.dependence.of(node):
+                return True
+            case ast.Attribute(attr="shape" | "ndim" | "size" | "dtype"):
+                return False
+        return any(map(self._reads, ast.iter_child_nodes(node)))
