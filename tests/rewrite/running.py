@@ -112,6 +112,7 @@ def files_printed_alike(files: dict[str, str]) -> dict[str, str]:
     assert wanted
     for form in ("lazy", "auto"):
         result = rewrite_in_form(files, form)
+        assert not [one for one in result.findings if one.rule == "internal"], form
         assert transcript(texts(result, files)) == wanted, form
     return {one.name: one.form.value for one in result.classes if one.form is not None}
 

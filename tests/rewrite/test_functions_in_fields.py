@@ -24,6 +24,19 @@ class Plain(nn.Module):
         return nn.Dense(3)(nn.Dense(self.width)(x))
 
 
+class Around(nn.Module):
+    inner: nn.Module
+
+    @nn.compact
+    def __call__(self, x):
+        return self.inner(x)
+
+
+def plain(width, name=None):
+    'What a class would be.'
+    return Plain(width + 1, name=name)
+
+
 class Net(nn.Module):
     make: Any
 
@@ -83,10 +96,12 @@ def main(kind="mlp"):
         print(jax.tree.map(jnp.shape, variables), model.apply(variables, x).sum())
 """
 )
+BUILT = "def built(make=mlp):\n    return Net(make)\n\n\n"
 BUILD = {
     "by its name": "[Net(mlp)]",
     "a lambda": "[Net(lambda width: mlp(width))]",
-    "a lambda around a class": "[Net(make=lambda width: Plain(width=width))]",
+    "a lambda that names a module": "[Net(make=lambda width: Plain(width=width, name=f'own_{width}'))]",
+    "a lambda around two": "[Net(lambda width: Around(Plain(width)))]",
     "a partial": "[Net(partial(mlp, act=nn.tanh))]",
     "of a table": "[Net(TABLE[kind]), Net(TABLE['plain'])]",
     "of a registry": "[Net(make=REGISTRY[kind])]",
@@ -97,8 +112,12 @@ BUILD = {
     "a default": "[built(), built(Plain)]",
     "among others": "[Net(make) for make in (Plain, mlp)]",
 }
-BUILD_NOTHING = {
-    "a lambda": "[Net(lambda width: nn.relu)]",
+LIKE_CLASSES = {
+    "no module": "[Net(lambda width: nn.relu)]",
+    "one module": "[Net(make=lambda width: Plain(width=width))]",
+    "a layer": "[Net(lambda width: nn.Dense(3, use_bias=width > 4))]",
+    "a name to pass on": "[Net(lambda width, name=None: Plain(width, name=name))]",
+    "a function": "[Net(plain), Net(Plain)]",
     "beside a class": "[Net(Plain), Net(lambda width: jnp.tanh)]",
 }
 NAMED = """\
@@ -114,9 +133,10 @@ def test_a_class_that_gets_a_function_which_builds_modules_is_lazy(models: str) 
     assert printed_alike(PROGRAM.replace("{models}", models))["m.Net"] == "lazy"
 
 
-@pytest.mark.parametrize("models", BUILD_NOTHING.values(), ids=BUILD_NOTHING)
-def test_functions_that_build_no_modules_keep_it_explicit(models: str) -> None:
-    assert printed_alike(PROGRAM.replace("{models}", models))["m.Net"] == "explicit"
+@pytest.mark.parametrize("models", LIKE_CLASSES.values(), ids=LIKE_CLASSES)
+def test_functions_that_do_what_a_class_does_keep_it_explicit(models: str) -> None:
+    program = PROGRAM.replace("{models}", models).replace(BUILT, "")
+    assert printed_alike(program)["m.Net"] == "explicit"
 
 
 def test_a_function_that_reads_the_name_of_what_it_builds_gets_it() -> None:

@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.outside.class_members import class_named, is_module
 from nnx_migrate.rewrite.outside.name_flow import (
     Key,
     decorated,
+    defaults,
     flows,
     functions_of,
     named,
@@ -28,8 +29,9 @@ from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.growth import grown
-from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import names_in, walk
+from nnx_migrate.source.names import FunctionNode
+from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import is_name, is_none_literal, names_in, walk
 
 
 class Kind(Enum):
@@ -205,14 +207,15 @@ def _sources(project: Project, value: ast.AST, scope: Scope, kind: Kind) -> Iter
                 yield from map(returned, keys)
                 if _is_class(project, value, scope):
                     yield None
-            elif kind is Kind.FUNCTION and any(
-                returned(key) in held_modules(project)[Kind.MODULE] for key in keys
-            ):
+            elif kind is Kind.FUNCTION and _builds(project, value, scope, keys):
                 yield None
         case ast.Lambda(body=body) if kind is Kind.MAKER:
             yield from _sources(project, body, scope.enter(value), kind)
         case ast.Lambda(body=body) if kind is Kind.FUNCTION:
-            if may_hold(project, body, scope.enter(value), Kind.MODULE):
+            inside = scope.enter(value)
+            if may_hold(project, body, inside, Kind.MODULE) and not _is_like_class(
+                project, value, body, inside
+            ):
                 yield None
         case (
             ast.Subscript(slice=ast.Constant(value=str() as word))
@@ -236,15 +239,55 @@ def _sources(project: Project, value: ast.AST, scope: Scope, kind: Kind) -> Iter
                     yield from _sources(project, inner, scope, kind)
             if kind is not Kind.FUNCTION and _is_class(project, function, scope):
                 yield None
-            if symbol is None:
+            if symbol is None and isinstance(function, ast.Name):
                 yield _CALLED
-            elif kind is Kind.FUNCTION and _CALLED in held_modules(project)[Kind.MODULE]:
-                found = project.definition(symbol)  # an object of it may be called
-                if found is not None and isinstance(found[1], ast.ClassDef):
-                    yield None
+            elif kind is Kind.FUNCTION and _has_makers(project, symbol):
+                yield None
             yield from map(returned, named(project, function, scope))
     for part in held_parts(value):
         yield from _sources(project, part, scope, kind)
+
+
+def _has_makers(project: Project, symbol: str | None) -> bool:
+    """Whether the objects of a class may be called to build modules."""
+    found = project.definition(symbol) if symbol is not None else None
+    is_class = found is not None and isinstance(found[1], ast.ClassDef)
+    return is_class and _CALLED in held_modules(project)[Kind.MODULE]
+
+
+def _builds(project: Project, value: ast.expr, scope: Scope, keys: Iterable[Key]) -> bool:
+    """Whether what these names mean may be a function that builds modules, and not as their class does."""
+    modules = held_modules(project)[Kind.MODULE]
+    if not any(returned(key) in modules for key in keys):
+        return False
+    symbol = project.resolve(value, scope)
+    if symbol is not None and project.function(symbol) is None:
+        return False  # a variable, which says itself what it holds
+    match project.definition(symbol) if symbol is not None else None:
+        case (Module() as home, ast.FunctionDef(decorator_list=[], body=[*_, last]) as function):
+            lines = [one for one in function.body if not isinstance(one, ast.Expr)]
+            if isinstance(last, ast.Return) and len(lines) == 1 and last.value is not None:
+                inside = Scope(home).enter(function)
+                return not _is_like_class(project, function, last.value, inside)
+    return True
+
+
+def _is_like_class(project: Project, function: FunctionNode, made: ast.expr, scope: Scope) -> bool:
+    """Whether a function builds one module and no more, under the name that it is given or under none.
+
+    ``lambda width, name=None: Block(width, name=name)``: called like ``Block``, it does what that does.
+    """
+    if not isinstance(made, ast.Call) or not _is_class(project, made.func, scope):
+        return False
+    values = [*made.args, *(one.value for one in made.keywords if one.arg != "name")]
+    if any(may_hold(project, one, scope, Kind.MODULE) for one in values):
+        return False
+    names = [one.value for one in made.keywords if one.arg in ("name", None)]
+    reads = [one for one in walk(made) if is_name(one, "name")]
+    if "name" not in parameters(function):
+        return not names
+    default = dict(defaults(function)).get("name")
+    return is_none_literal(default) and names == reads and len(names) == 1
 
 
 def _wraps(symbol: str | None) -> bool:

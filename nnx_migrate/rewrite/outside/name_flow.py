@@ -36,10 +36,11 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
 
     for target, value in bindings_below(module.tree):
         if isinstance(value, ast.Lambda):
-            inside = scope_of(value).enter(value)
-            yield from (
-                (returned(key), value.body, inside) for key in _targets(project, module, target)
-            )
+            around = scope_of(value)
+            for key in _targets(project, module, target):
+                yield key, value, around
+                if not isinstance(target, ast.Subscript):  # that holds the function, and is none
+                    yield returned(key), value.body, around.enter(value)
         elif isinstance(value, ast.expr) and not isinstance(value, _DATA):
             yield from ((key, value, scope_of(value)) for key in _targets(project, module, target))
     yield from ((key, value, scope_of(value)) for key, value in _entries(module))
@@ -48,8 +49,10 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
             yield from (
                 (returned(k), value, scope_of(value)) for k in _targets(project, module, function)
             )
-        given = (*_parametrized(function), *_defaults(function))
-        yield from ((key, one, scope_of(one)) for key, one in given)
+        yield from ((key, one, scope_of(one)) for key, one in _parametrized(function))
+        for name, value in defaults(function):
+            if not isinstance(value, _DATA):
+                yield _local(function, name), value, scope_of(value)
         for name in parameters(function):
             for home, value in _fixtures(project).get(name, ()):
                 yield _local(function, name), value, Scope(home).around(value)
@@ -82,14 +85,14 @@ def _results(function: ast.FunctionDef) -> Iterator[ast.expr]:
             yield one.value
 
 
-def _defaults(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:
-    """The defaults of parameters, but for plain data."""
+def defaults(function: FunctionNode) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters that have a default, and that."""
     spec = function.args
     plain = [one.arg for one in (*spec.posonlyargs, *spec.args)]
     names = [*plain[len(plain) - len(spec.defaults) :], *(one.arg for one in spec.kwonlyargs)]
     for name, value in zip(names, [*spec.defaults, *spec.kw_defaults], strict=True):
-        if value is not None and not isinstance(value, _DATA):
-            yield _local(function, name), value
+        if value is not None:
+            yield name, value
 
 
 def _parametrized(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:

@@ -176,7 +176,7 @@ class M(nn.Module):
     @nn.compact
     def __call__(self, x):
         w = self.param("w", nn.initializers.ones, (4,))
-        v = self.variable("stats", "v", lambda: {{"n": jnp.zeros(()), "w": w}})
+        v = self.variable("stats", "v", lambda: {{"n": jnp.zeros(()), "w": jnp.ones_like(w)}})
         {update}
         if x.ndim == 2:
             x = nn.Dense(4)(x)

@@ -23,7 +23,7 @@ def main():
     params = Net().init(jax.random.key(0), x)["params"]
     params = jax.tree.map(lambda one: one + 1, params)
     for rngs in ({}, {"params": jax.random.key(5)}):
-        out, state = Net().apply({"params": params}, x, mutable=["state"], rngs=rngs)
+        out, state = Net().apply({"params": params}, x, mutable=["state", "others"], rngs=rngs)
         print(out, jax.tree.map(jnp.sum, state))
 """
 )
@@ -48,7 +48,7 @@ FOLLOWING = {
     "a fill value": ("pass", "jnp.full, (2,), codes[0, 0]"),
     "a function": ("def start():\n            return codes[:2]", "start"),
     "another variable": (
-        'first = self.variable("state", "first", jnp.ones, (2,))',
+        'first = self.variable("others", "first", jnp.ones, (2,))',
         "lambda: first.value + 1",
     ),
 }
@@ -57,6 +57,10 @@ APART = {
     "the shape, in a lambda": ("pass", "lambda: jnp.zeros(codes.shape[-1])"),
     "zeros alike": ("pass", "jnp.zeros_like, codes"),
     "ones alike": ("pass", "lambda: jnp.ones_like(codes)"),
+    "a variable of its collection": (
+        'first = self.variable("state", "first", jnp.ones, (2,))',
+        "lambda: first.value + 1",
+    ),
     "numbers": ("pass", "lambda: jnp.arange(4.0)"),
 }
 

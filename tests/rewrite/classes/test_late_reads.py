@@ -56,7 +56,7 @@ def test_an_initialiser_reads_what_a_name_holds_when_it_is_made() -> None:
     body = (
         "s = 2\ns = self.param('s', lambda *_: jnp.full(4, s))\n"
         "t = 3\nm = self.variable('stats', 't', lambda: jnp.full(4, t))\n"
-        "t = 2 * s\nreturn x * s + t * m.value"
+        "t = 2 * x\nreturn x * s + t * m.value"
     )
     text = converted(_model(body))
     assert "self.s = nnx.Param((lambda *_: jnp.full(4, s))(rngs.params()))" in text

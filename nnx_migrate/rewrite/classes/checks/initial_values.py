@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, self_call
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.rewrite.classes.setup.dependence import MAKERS, Dependence, dependence_in
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name
@@ -23,18 +23,23 @@ _OF_SHAPE = frozenset({"empty_like", "ones_like", "zeros_like"})  # of whatever 
 
 
 def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
-    """Refuse a parameter or variable whose initial value is computed from another one.
+    """Refuse a variable whose initial value is computed from what another collection has.
+
+    Variables of one collection are there together, or none of them is.
 
     Raises:
       Refused: a constructor would compute it from other values than Linen.
     """
+    variables = [one for one in items.values() if one.kind is ItemKind.VARIABLE]
+    is_one = len({one.collection_text for one in variables}) == 1
+    makers = frozenset({"param"}) if is_one else MAKERS
     for method in cls.methods.values():
         made = [items[id(one)] for one in walk(method) if id(one) in items]
-        made = [one for one in made if one.is_own_variable and one.init is not None]
-        reading = _Reading(method, dependence_in(cls, method)) if made else None
+        made = [one for one in made if one.kind is ItemKind.VARIABLE and one.init is not None]
+        begun = Dependence(receiver_of(method), makers=makers)
+        reading = _Reading(method, dependence_in(cls, method, begun)) if made else None
         for one in made:
-            assert reading is not None
-            if one.init is not None and reading.follows(one):
+            if reading is not None and reading.follows(one):
                 raise Refused(
                     one.call,
                     "its initial value follows another variable, which may be there before it",
@@ -63,7 +68,7 @@ class _Reading:
         return any(map(self._reads, parts))
 
     def _reads(self, node: ast.AST) -> bool:
-        if self_call(node, self.dependence.receiver) in MAKERS:
+        if self_call(node, self.dependence.receiver) in self.dependence.makers:
             return True
         match node:
             case ast.Call(func=function, args=[_, *args]) if last_name(function) in _OF_SHAPE:
