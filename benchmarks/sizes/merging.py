@@ -9,9 +9,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from nnx_migrate.evidence.observations import Call, Instance, Place, Role, SourceFile, Trace
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import connect, create
-from nnx_migrate.evidence.seen import Call, Instance, Place, Role, SourceFile, Trace
 from nnx_migrate.evidence.store import add, finish
 
 

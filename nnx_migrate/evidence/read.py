@@ -9,8 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nnx_migrate.evidence.observations import ClassKey, Instance, Place
 from nnx_migrate.evidence.schema import EvidenceError, connect
-from nnx_migrate.evidence.seen import ClassKey, Instance, Place
 from nnx_migrate.evidence.stored_values import as_arguments, as_changes, as_encoded, as_shapes
 from nnx_migrate.evidence.values import Shape
 from nnx_migrate.json_values import as_texts, as_texts_by_name

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from nnx_migrate.evidence.observations import ClassKey, Instance, Place, SourceFile, Trace
 from nnx_migrate.evidence.schema import connect
-from nnx_migrate.evidence.seen import ClassKey, Instance, Place, SourceFile, Trace
 from nnx_migrate.evidence.solutions import solve_class
 
 

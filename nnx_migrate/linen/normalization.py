@@ -20,7 +20,7 @@ from nnx_migrate.linen.layers.batch_norm import BatchNorm
 from nnx_migrate.linen.layers.group_norm import GroupNorm, InstanceNorm
 from nnx_migrate.linen.layers.layer_norm import LayerNorm, RMSNorm
 from nnx_migrate.linen.layers.norm_parameters import normalize
-from nnx_migrate.linen.layers.reparametrized import SpectralNorm, WeightNorm
+from nnx_migrate.linen.layers.parameter_norms import SpectralNorm, WeightNorm
 from nnx_migrate.linen.module import Module, compact, merge_param
 from nnx_migrate.linen.transforms import map_variables
 from nnx_migrate.numerics.dtypes import canonicalize_dtype

@@ -50,7 +50,7 @@ from nnx_migrate.nn.building.lazy import (
 )
 from nnx_migrate.nn.building.naming import LinenNames, built_for, linen_name, out_features
 from nnx_migrate.nn.building.renaming import called_in_linen, named_in_linen, order_in_linen
-from nnx_migrate.nn.building.sized import sized
+from nnx_migrate.nn.building.size_arguments import sized
 from nnx_migrate.nn.building.unbound import Unbound, with_params
 from nnx_migrate.nn.calls.bridging import lazy_init, makes_state
 from nnx_migrate.nn.calls.functional import (

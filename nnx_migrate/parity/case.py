@@ -14,9 +14,9 @@ import numpy as np
 from flax import linen, nnx
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
-from nnx_migrate.parity.asked_axes import noted_axes
 from nnx_migrate.parity.case_settings import fault
 from nnx_migrate.parity.modes import Mode
+from nnx_migrate.parity.unit_axis_notes import noted_axes
 from nnx_migrate.parity.values import is_array
 from nnx_migrate.sharding.placing import AnyMesh
 

@@ -20,7 +20,7 @@ from nnx_migrate.parity.files.case_file import CaseError
 from nnx_migrate.parity.files.run import FileOptions
 from nnx_migrate.parity.models.options import ModelOptions, model_options
 from nnx_migrate.parity.outcome import CommandOutcome, refused
-from nnx_migrate.parity.recorded.modules import (
+from nnx_migrate.parity.recordings.modules import (
     RecordedOptions,
     as_json,
     is_evidence,

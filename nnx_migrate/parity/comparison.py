@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nnx_migrate.parity import words as read_words
-from nnx_migrate.parity.compared import Compared
+from nnx_migrate.parity.comparison_result import Compared
 from nnx_migrate.parity.files.process import MOST_SIMULATED
 from nnx_migrate.parity.files.run import FileOptions, compare_case_file
 from nnx_migrate.parity.models.options import ModelOptions, model_options
-from nnx_migrate.parity.recorded.modules import is_evidence
+from nnx_migrate.parity.recordings.modules import is_evidence
 from nnx_migrate.parity.words import BadWord
 
 KEYS = (

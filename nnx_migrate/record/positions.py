@@ -8,7 +8,7 @@ from types import CodeType, FrameType
 
 from flax.linen import kw_only_dataclasses
 
-from nnx_migrate.evidence.seen import Place
+from nnx_migrate.evidence.observations import Place
 from nnx_migrate.record.source_files import SourceFiles, is_library
 
 # Wraps the generated ``__init__`` of a class with keyword-only fields; every module inherits two.

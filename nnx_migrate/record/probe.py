@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from nnx_migrate.evidence.seen import Call, Number, Role, Trace
+from nnx_migrate.evidence.observations import Call, Number, Role, Trace
 from nnx_migrate.record.change import changed
 from nnx_migrate.record.source_files import SourceFiles
 from nnx_migrate.record.trace import Subject, trace

@@ -22,7 +22,7 @@ import jax
 from flax import linen
 from flax.core.scope import DenyList
 
-from nnx_migrate.evidence import seen, store
+from nnx_migrate.evidence import observations, store
 from nnx_migrate.evidence.statements import statement_name
 from nnx_migrate.evidence.values import dimensions, numbers
 from nnx_migrate.record import intercept
@@ -43,9 +43,9 @@ _PER_INSTANCE = 20.0  # seconds
 class _Class:
     """A user's class and its instances so far, by digest."""
 
-    key: seen.ClassKey
+    key: observations.ClassKey
     keys: dict[Any, tuple[Any, ...]] = field(default_factory=dict)  # with what keeps the ids alive
-    instances: dict[str, tuple[seen.Instance, Subject]] = field(default_factory=dict)
+    instances: dict[str, tuple[observations.Instance, Subject]] = field(default_factory=dict)
 
 
 @dataclass
@@ -113,14 +113,14 @@ class Session:
             return None
         own = find(file.module, cls.__qualname__) is cls  # a package may present it as its own
         module = file.module if own else importable(cls.__module__)
-        return _Class(seen.ClassKey(file.hash, module, statement_name(cls)))
+        return _Class(observations.ClassKey(file.hash, module, statement_name(cls)))
 
     def _keep(self, found: _Class, module: linen.Module, name: str, call: Call) -> None:
         bare = module.clone(parent=None, _deep_clone=True, _reset_names=True, name=None)
         arguments = jax.tree.map(_abstract, call.bound(), is_leaf=is_array)
         fields = module_fields(bare)
         scope: Any = module.scope
-        instance = seen.Instance(
+        instance = observations.Instance(
             found.key,
             name,
             self.encoder(bare),
@@ -155,7 +155,7 @@ class Session:
         with _unseen(), listening(None):
             deadline = time.monotonic() + self.seconds
             known = store.traced(self.output)
-            instances: list[seen.Instance] = []
+            instances: list[observations.Instance] = []
             for number, cls in enumerate(sorted(found, key=_size)):
                 share = (deadline - time.monotonic()) / (len(found) - number)
                 instances += self._traced(cls, known, max(share, 0.0) + time.monotonic())
@@ -163,7 +163,7 @@ class Session:
 
     def _traced(
         self, cls: _Class, known: frozenset[str], deadline: float
-    ) -> Iterator[seen.Instance]:
+    ) -> Iterator[observations.Instance]:
         probed = 0
         for instance, subject in cls.instances.values():
             if instance.digest in known:
@@ -178,9 +178,11 @@ class Session:
                 probe(probing) if probed < _PROBED else _only_once(probing)
                 probed += 1
             except NotAlone as error:
-                probing.traces[:] = [seen.Trace({}, failure=str(error))]
+                probing.traces[:] = [observations.Trace({}, failure=str(error))]
             except Exception as error:  # noqa: BLE001 - the class cannot run alone
-                probing.traces[:] = [seen.Trace({}, failure=f"it raises {type(error).__name__}")]
+                probing.traces[:] = [
+                    observations.Trace({}, failure=f"it raises {type(error).__name__}")
+                ]
             yield replace(
                 instance,
                 traces=tuple(probing.traces),
@@ -191,14 +193,14 @@ class Session:
 
 
 def _only_once(probing: Probing) -> None:
-    probing.traces.append(seen.Trace({}, trace(probing.subject, probing.files)))
+    probing.traces.append(observations.Trace({}, trace(probing.subject, probing.files)))
 
 
 def _size(cls: _Class) -> int:
     return len(cls.instances)
 
 
-def _sources(instance: seen.Instance) -> dict[str, int | float]:
+def _sources(instance: observations.Instance) -> dict[str, int | float]:
     """What tracing changes, axes of inputs first: a large config may take all the time there is."""
     plain = {
         path: value

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from nnx_migrate.digests import digest
-from nnx_migrate.evidence.seen import SourceFile
+from nnx_migrate.evidence.observations import SourceFile
 from nnx_migrate.evidence.statements import method_codes
 
 _OWN = str(Path(__file__).parents[1])

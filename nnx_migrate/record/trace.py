@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from flax import linen
 
-from nnx_migrate.evidence import seen
+from nnx_migrate.evidence import observations
 from nnx_migrate.evidence.values import Shape, arrays
 from nnx_migrate.record.encode import Encoder, is_array
 from nnx_migrate.record.intercept import Call, listening
@@ -43,7 +43,7 @@ class _Collector:
 
     files: SourceFiles
     shapes_of: Callable[[Mapping[str, Any]], tuple[tuple[str, Shape], ...]]
-    sites: dict[_Path, tuple[seen.Place, int]] = field(default_factory=dict)
+    sites: dict[_Path, tuple[observations.Place, int]] = field(default_factory=dict)
     calls: dict[tuple[Any, ...], None] = field(default_factory=dict)
     count: int = 0
     own: list[tuple[str, dict[str, Shape]]] = field(default_factory=list)
@@ -86,17 +86,17 @@ class _Collector:
         shapes = self.shapes_of(call.bound())
         self.calls[(path, builds, getattr(function, "__name__", ""), shapes, place)] = None
 
-    def seen(self) -> tuple[seen.Call, ...]:
+    def seen(self) -> tuple[observations.Call, ...]:
         """The calls of everything the class itself built."""
         order = sorted((count, path) for path, (_, count) in self.sites.items() if len(path) == 1)
         ordinals: dict[_Path, int] = {}
-        built: dict[seen.Place, int] = {}
+        built: dict[observations.Place, int] = {}
         for _, path in order:
             place = self.sites[path][0]
             ordinals[path] = built.get(place, 0)
             built[place] = ordinals[path] + 1
         return tuple(
-            seen.Call(
+            observations.Call(
                 self.sites[path[:1]][0],
                 ordinals[path[:1]],
                 builds,
@@ -111,7 +111,7 @@ class _Collector:
         )
 
 
-def trace(subject: Subject, files: SourceFiles) -> tuple[seen.Call, ...]:
+def trace(subject: Subject, files: SourceFiles) -> tuple[observations.Call, ...]:
     """Initialise the subject abstractly and return its submodules' calls.
 
     Raises what the class's own code raises, and NotAlone.
@@ -121,7 +121,7 @@ def trace(subject: Subject, files: SourceFiles) -> tuple[seen.Call, ...]:
 
 def initialised(
     subject: Subject, files: SourceFiles
-) -> tuple[tuple[seen.Call, ...], tuple[str, ...]]:
+) -> tuple[tuple[observations.Call, ...], tuple[str, ...]]:
     """The calls of a subject's submodules, and the collections that its initialisation makes.
 
     Raises what the class's own code raises, and NotAlone.
@@ -172,7 +172,7 @@ def positional(
 
 def code_run(
     subject: Subject, files: SourceFiles
-) -> tuple[tuple[tuple[seen.Call, ...], tuple[str, ...]], frozenset[str]]:
+) -> tuple[tuple[tuple[observations.Call, ...], tuple[str, ...]], frozenset[str]]:
     """Initialise a subject and tell the hashes of the user's files whose code ran."""
     codes: set[CodeType] = set()
 

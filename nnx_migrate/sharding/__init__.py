@@ -47,7 +47,7 @@ from nnx_migrate.sharding.linen_names import (
 )
 from nnx_migrate.sharding.listing import unannotated
 from nnx_migrate.sharding.memory import ArrayBytes, MemoryReport, check_sharded, memory_report
-from nnx_migrate.sharding.named import construct_named_sharding, extract_named_sharding
+from nnx_migrate.sharding.named_shardings import construct_named_sharding, extract_named_sharding
 from nnx_migrate.sharding.pipeline import (
     pipeline_as_data,
     pipeline_as_data_rules,

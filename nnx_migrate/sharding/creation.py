@@ -11,7 +11,7 @@ from jax.sharding import AbstractMesh, AxisType, Mesh
 
 from nnx_migrate.sharding.context import unsharded_creation
 from nnx_migrate.sharding.fitting import Misfit
-from nnx_migrate.sharding.named import construct_named_sharding
+from nnx_migrate.sharding.named_shardings import construct_named_sharding
 from nnx_migrate.sharding.placing import AnyMesh, refuse_no_mesh
 from nnx_migrate.sharding.resolve import Rules
 

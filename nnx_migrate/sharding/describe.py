@@ -13,7 +13,7 @@ from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from nnx_migrate.sharding.annotations import Names, annotation, frozen_rules
 from nnx_migrate.sharding.compare import spec_of
 from nnx_migrate.sharding.fitting import Misfit
-from nnx_migrate.sharding.named import construct_named_sharding
+from nnx_migrate.sharding.named_shardings import construct_named_sharding
 from nnx_migrate.sharding.resolve import Rules, explain_spec, resolve_spec
 from nnx_migrate.sharding.silent import NameUnmatched, RuleLost, Silent
 

@@ -15,8 +15,8 @@ from functools import cached_property
 
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
+from nnx_migrate.evidence.observations import Instance, Place
 from nnx_migrate.evidence.read import Evidence, RecordedClass, RecordedSize, Sighting
-from nnx_migrate.evidence.seen import Instance, Place
 from nnx_migrate.evidence.values import kind_of, replaced
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnx_migrate.evidence import store
+from nnx_migrate.evidence.observations import Call, ClassKey, Instance, Place, SourceFile, Trace
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError, create
-from nnx_migrate.evidence.seen import Call, ClassKey, Instance, Place, SourceFile, Trace
 from tests.hostile import BYTES, DEEP, FEW, json_values, mutations, refusal
 
 FILE = SourceFile("aa" * 32, "models", "models.py")

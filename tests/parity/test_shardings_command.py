@@ -10,7 +10,7 @@ from nnx_migrate.parity.models import layout
 from nnx_migrate.parity.models.layout import Row
 from nnx_migrate.parity.models.options import model_options
 from nnx_migrate.parity.shardings_command import run
-from tests.sharding.recorded import recorded
+from tests.sharding.recordings import recorded
 
 FIRST = Row("a/kernel", (8, 4), ("embed", None), "P(fsdp)", 1024)
 SECOND = Row("a/scale", (), None, "P()", 4)

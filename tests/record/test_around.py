@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from nnx_migrate.cli import main
+from nnx_migrate.evidence.observations import Instance
 from nnx_migrate.evidence.read import load
-from nnx_migrate.evidence.seen import Instance
 from nnx_migrate.parity.command import run
 from tests.record.test_command import ROOT
 

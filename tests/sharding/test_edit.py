@@ -18,7 +18,7 @@ from nnx_migrate.sharding import (
     resolve_spec,
     shard_over_data,
 )
-from tests.sharding.recorded import FILES, recorded
+from tests.sharding.recordings import FILES, recorded
 
 P = PartitionSpec
 AUTO = (AxisType.Auto,) * 4

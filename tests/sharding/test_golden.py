@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec
 from nnx_migrate.sharding import construct_named_sharding, load_axis_rules, resolve_spec
 from nnx_migrate.sharding.resolve import mesh_axes
 from tests.sharding.meshes import abstract_mesh
-from tests.sharding.recorded import FILES, recorded
+from tests.sharding.recordings import FILES, recorded
 
 P = PartitionSpec
 SHARED = Path(__file__).parents[2].parent / "shared" / "golden"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from nnx_migrate.evidence import store
+from nnx_migrate.evidence.observations import Call, ClassKey, Instance, Place, SourceFile, Trace
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import create
-from nnx_migrate.evidence.seen import Call, ClassKey, Instance, Place, SourceFile, Trace
 from nnx_migrate.sizes import ClassSizes, SizeSource, analyse
 from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text

@@ -18,7 +18,7 @@ from flax import errors, nnx
 from flax.nnx.pytreelib import PytreeState
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core import inside
+from nnx_migrate.linen.core import submodule_views
 from nnx_migrate.linen.core.build import build
 from nnx_migrate.linen.core.explicit_calls import ExplicitCalls
 from nnx_migrate.linen.core.lazy_submodules import on_trial
@@ -99,7 +99,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         is_private = name.startswith("_") and not hasattr(self._nnm_explicit_class(), name)
         if self.scope is None or is_private or name.startswith("__"):
             return super().__getattr__(name)
-        return inside.read(self._nnm_calls(), (), name)
+        return submodule_views.read(self._nnm_calls(), (), name)
 
     @nowrap
     def _nnm_given(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from flax.core import meta
 
 from nnx_migrate import nn as nnm
 from nnx_migrate import sharding
-from nnx_migrate.linen.core import inside
+from nnx_migrate.linen.core import submodule_views
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.lazy_submodules import LazySubmodules, on_trial
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
@@ -63,11 +63,11 @@ class ExplicitCalls:
     def _handing(self, method: str, model: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a method of a copy of the module; a lazy submodule that it returns is found inside of this one."""
         value = getattr(model, method)(*args, **kwargs)
-        return inside.handed(self, model, value) if is_lazy(value) else value
+        return submodule_views.handed(self, model, value) if is_lazy(value) else value
 
     def _prepared(
         self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], lazy: LazySubmodules
-    ) -> tuple[Any, dict[str, Any], dict[str, Any] | None, set[inside.Place]]:
+    ) -> tuple[Any, dict[str, Any], dict[str, Any] | None, set[submodule_views.Place]]:
         """The module without values, the variables before the call, those it makes, and where it had
         none before that it makes."""
         held = self.held()
@@ -77,31 +77,31 @@ class ExplicitCalls:
         made = None
         if first:
             is_part = self._holds_own(held)
-            absent = inside.absent(nnm.abstract(make), held) if is_part else None
+            absent = submodule_views.absent(nnm.abstract(make), held) if is_part else None
             model, drawn = self._built(make, absent, **self._spare(make))
             reached = nnm.variables_with(model, called_on(method, args, kwargs), lazy.places)
             self._count(drawn, reached)
-            made = inside.merged(reached, held)
+            made = submodule_views.merged(reached, held)
             # before the call
-            held = inside.merged(self._mutable(nnm.variables_of(model)), held)
+            held = submodule_views.merged(self._mutable(nnm.variables_of(model)), held)
             self.scope.rng_counters[_WHOLE] = 1
         model = nnm.abstract(make)
-        lacking: set[inside.Place] = set()
+        lacking: set[submodule_views.Place] = set()
         if self.scope.mutable and not first:  # looking for places walks the whole module
-            lacking = inside.lacking(model, held, self.scope.is_mutable_collection)
+            lacking = submodule_views.lacking(model, held, self.scope.is_mutable_collection)
         if lacking:
             # It has the first values of state that is not held yet; its parameters nobody reads.
             model, drawn = self._built(make, lacking)
         if lacking and method == "__call__":  # which reaches all of it
-            reached = inside.chosen(nnm.variables_of(model), lacking, None)
+            reached = submodule_views.chosen(nnm.variables_of(model), lacking, None)
             self._count(drawn, reached)
-            held = inside.merged(reached, held)
+            held = submodule_views.merged(reached, held)
         return model, held, made, lacking
 
     def with_part(
         self,
         function: Callable[[Any], Any],
-        part: inside.Path,
+        part: submodule_views.Path,
         calls: bool,
         given: tuple[tuple[int, ...], ...] = (),
     ) -> Any:
@@ -117,7 +117,7 @@ class ExplicitCalls:
     def _prepared_part(
         self,
         function: Callable[[Any], Any],
-        part: inside.Path,
+        part: submodule_views.Path,
         calls: bool,
         given: tuple[tuple[int, ...], ...],
     ) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
@@ -125,19 +125,19 @@ class ExplicitCalls:
         held, model = self.held(), self.abstract(given)
         made = None
         makes = self.scope.is_mutable_collection("params")
-        if makes and inside.lacks_parameters(model, part, held, calls):
+        if makes and submodule_views.lacks_parameters(model, part, held, calls):
             run = function if calls else None
-            below = inside.place_of(model, part) if calls else None
-            wanted = inside.places(model, part, calls)
+            below = submodule_views.place_of(model, part) if calls else None
+            wanted = submodule_views.places(model, part, calls)
             with _told_of_widths(self.sizing.make, part):
                 make = self.sizing.for_part(held, run, given)
                 built, drawn = self._built(make)
                 reached, whole = (
-                    inside.chosen(every, wanted, below)
+                    submodule_views.chosen(every, wanted, below)
                     for every in (nnm.variables_with(built, run), nnm.variables_of(built))
                 )
             self._count(drawn, reached)
-            made, held = inside.merged(reached, held), inside.merged(whole, held)
+            made, held = submodule_views.merged(reached, held), submodule_views.merged(whole, held)
             model = nnm.abstract(make)
             self.scope.rng_counters.pop(_ABSTRACT, None)  # more variables show its sizes
             self.scope.rng_counters[_PARTS] = 1
@@ -171,7 +171,7 @@ class ExplicitCalls:
         kwargs: Any,
         *,
         is_again: bool = False,
-        lacking: Collection[inside.Place] = (),
+        lacking: Collection[submodule_views.Place] = (),
     ) -> Any:
         """A call with the variables held; the scope is given those made, and what the call changed."""
         scope, path = self.scope, self._path()
@@ -195,7 +195,7 @@ class ExplicitCalls:
             )
         scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})
         # What the call drew from streams shows in what it changed alone.
-        made = inside.merged(held if made is None else made, changed)
+        made = submodule_views.merged(held if made is None else made, changed)
         lazy.hand_back()
         for collection, part in made.items():
             if scope.is_mutable_collection(collection):
@@ -222,18 +222,18 @@ class ExplicitCalls:
         if makes and not self._holds_own(held):
             return sized(None), True
         if makes and _PARTS in counters:
-            first = inside.lacks_parameters(self.abstract(), (), held)
+            first = submodule_views.lacks_parameters(self.abstract(), (), held)
             return sized(None if first else held), first
         if not makes:
             return sized(held), False
         if _WHOLE in counters:  # this call may have what the first lacked: a flag, an input
             make = sized(held)
-            return make, inside.lacks_parameters(nnm.abstract(make), (), held)
+            return make, submodule_views.lacks_parameters(nnm.abstract(make), (), held)
         try:
             make = sized(held)
         except UnknownSize:
             return sized(None), True  # it shows in what lacks
-        if inside.lacks_parameters(nnm.abstract(make), (), held):
+        if submodule_views.lacks_parameters(nnm.abstract(make), (), held):
             return sized(None), True
         return make, False
 
@@ -247,7 +247,7 @@ class ExplicitCalls:
     def _built(
         self,
         make: Callable[..., Any],
-        lacking: set[inside.Place] | None = None,
+        lacking: set[submodule_views.Place] | None = None,
         **spare: Any,
     ) -> tuple[Any, Drawn]:
         """The module with values, and how many keys each scope has drawn if the call reaches it."""
@@ -268,7 +268,7 @@ class ExplicitCalls:
         )
         below = counters.setdefault(_DRAWN, {})
         for (where, name), number in drawn.items():
-            if where and any(inside.holds(tree, where) for tree in reached.values()):
+            if where and any(submodule_views.holds(tree, where) for tree in reached.values()):
                 below[(*path, *where), name] = number
 
     def _spare(self, make: Callable[..., Any]) -> dict[str, Any]:
@@ -290,7 +290,7 @@ class ExplicitCalls:
 
 
 @contextlib.contextmanager
-def _told_of_widths(make: Any, part: inside.Path) -> Iterator[None]:
+def _told_of_widths(make: Any, part: submodule_views.Path) -> Iterator[None]:
     """Let errors of a part's first call say what an explicit class cannot do."""
     try:
         yield

@@ -17,7 +17,7 @@ import jax
 from flax import config, errors
 from flax.ids import uuid
 
-from nnx_migrate.linen.core import mixed
+from nnx_migrate.linen.core import linen_interop
 from nnx_migrate.linen.core.context import CallInfo, InterceptorContext, context
 from nnx_migrate.linen.core.scope import TestScope, adopted_modules, is_scope
 from nnx_migrate.linen.core.state import (
@@ -154,7 +154,7 @@ class Lifecycle:
                     adopted[key] = module
                 module = adopted[key]
             if module.name is None:
-                object.__setattr__(module, "parent", mixed.parent_for(module, self))
+                object.__setattr__(module, "parent", linen_interop.parent_for(module, self))
                 object.__setattr__(module, "name", own_name or f"{name}{suffix}")
                 new.append(module)
             return module
@@ -248,7 +248,7 @@ class Lifecycle:
 
     def _nnm_bound_here(self) -> Any:
         """The bound copy of a definition that a Linen or an explicit module holds whose call runs, or None."""
-        return mixed.bound_in_linen(self) or context.bound(self)
+        return linen_interop.bound_in_linen(self) or context.bound(self)
 
     def _nnm_is_built_here(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether the explicit module that holds a definition is being built, and this call builds it."""

@@ -12,7 +12,7 @@ from typing import Any, Generic
 from flax import nnx
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core import inside
+from nnx_migrate.linen.core import submodule_views
 from nnx_migrate.linen.core.wrapping import compact, nowrap
 
 _SPECIAL = re.compile(r"__\w+__")
@@ -91,7 +91,7 @@ def carried(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
             lambda self: (
                 value.__get__(self)
                 if self.scope is None
-                else inside.read(self._nnm_calls(), (), name)
+                else submodule_views.read(self._nnm_calls(), (), name)
             ),
             doc=value.__doc__,
         )

@@ -20,7 +20,7 @@ from flax.nnx import module as nnx_module
 from nnx_migrate.linen.core.entry import EntryPoints
 from nnx_migrate.linen.core.graph import GraphNode
 from nnx_migrate.linen.core.lifecycle import Lifecycle
-from nnx_migrate.linen.core.mixed import class_to_make, is_linen
+from nnx_migrate.linen.core.linen_interop import class_to_make, is_linen
 from nnx_migrate.linen.core.representation import module_repr
 from nnx_migrate.linen.core.scope import Scope
 from nnx_migrate.linen.core.state import (

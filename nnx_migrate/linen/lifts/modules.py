@@ -18,7 +18,7 @@ import jax
 from flax import errors, nnx, traceback_util
 from flax.core.scope import Variable as CoreVariable
 
-from nnx_migrate.linen.core.mixed import flax_scope, is_linen_class
+from nnx_migrate.linen.core.linen_interop import flax_scope, is_linen_class
 from nnx_migrate.linen.core.tree import is_module
 from nnx_migrate.linen.core.variable import Variable
 

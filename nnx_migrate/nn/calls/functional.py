@@ -21,11 +21,11 @@ from flax import nnx
 from flax.core.scope import in_filter
 
 from nnx_migrate.nn.calls.bridging import give_variables, has_variables
-from nnx_migrate.nn.calls.late_values import attach, given_trees
+from nnx_migrate.nn.calls.cache_values import attach, given_trees
 from nnx_migrate.nn.calls.objects import tracer_holders
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables import errors
-from nnx_migrate.nn.variables.late import is_late
+from nnx_migrate.nn.variables.deferred_init import is_late
 from nnx_migrate.nn.variables.linen_variables import flat_state, leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
 from nnx_migrate.nn.variables.sharing import linen_place, modules_in

@@ -13,7 +13,7 @@ from flax.nnx.nn.linear import default_embed_init, default_kernel_init
 from jax import lax
 
 from nnx_migrate.nn.layers.dtypes import promote_dtype as linen_promotion
-from nnx_migrate.nn.variables.late import fill, is_late, late_param
+from nnx_migrate.nn.variables.deferred_init import fill, is_late, late_param
 from nnx_migrate.nn.variables.variables import merge_param, param
 from nnx_migrate.numerics.convolution import channels_last, padded_inputs, per_axis
 
@@ -163,7 +163,7 @@ class ConvLocal(nnx.Module):
     Args:
       input_shape: shape of the input, ``(*batch, *spatial, channels)``; only the spatial sizes and
         the channels matter. None: that of the first call, which makes the parameters
-        (:func:`nnx_migrate.nn.variables.late.late_param`).
+        (:func:`nnx_migrate.nn.variables.deferred_init.late_param`).
       mask: array of the kernel's shape to multiply it with.
     """
 

@@ -11,7 +11,7 @@ from flax import nnx
 from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get it
 from flax.typing import In
 
-from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class
+from nnx_migrate.nn.lifts.layer_stacks import require_one_layer, stacked_class
 from nnx_migrate.nn.loops.loop import Loop
 from nnx_migrate.nn.loops.stacking import Stacking, options_of
 

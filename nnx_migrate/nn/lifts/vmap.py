@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import jax
 from flax import nnx
 
-from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class
+from nnx_migrate.nn.lifts.layer_stacks import require_one_layer, stacked_class
 from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
 from nnx_migrate.nn.loops.stacking import Stacking, options_of

@@ -21,7 +21,7 @@ from nnx_migrate.parity.certificate.data import (
 )
 from nnx_migrate.parity.certificate.provenance import provenance
 from nnx_migrate.parity.certificate.score import mutation_score
-from nnx_migrate.parity.compared import Compared
+from nnx_migrate.parity.comparison_result import Compared
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 from nnx_migrate.parity.evaluation.shardings import show
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype, shape_dtype

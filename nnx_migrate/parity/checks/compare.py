@@ -11,7 +11,7 @@ from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks import numbers, programs
 from nnx_migrate.parity.checks import shardings as compare_shardings
 from nnx_migrate.parity.checks.base import blocked_check, checked, differences, one_sided, shared
-from nnx_migrate.parity.checks.exercised import not_exercised
+from nnx_migrate.parity.checks.coverage import not_exercised
 from nnx_migrate.parity.checks.modes import OneRun, over_modes, pairs, with_programs
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.report import CHECKS, Check, Verdict

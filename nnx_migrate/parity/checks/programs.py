@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nnx_migrate.parity.checks.apart import first_apart
 from nnx_migrate.parity.checks.base import checked, few
+from nnx_migrate.parity.checks.first_difference import first_apart
+from nnx_migrate.parity.evaluation.program_features import Unseen
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.evaluation.shardings import show
-from nnx_migrate.parity.evaluation.unseen import Unseen
 from nnx_migrate.parity.programs import canonical, graphs
 from nnx_migrate.parity.programs.equivalences import WITHOUT_MARKS, WITHOUT_PRECISIONS
 from nnx_migrate.parity.programs.unit_mesh_axes import without_unit_axes

@@ -26,9 +26,9 @@ from nnx_migrate.parity.evaluation.outputs import (
     plain_values,
     structure,
 )
+from nnx_migrate.parity.evaluation.program_features import Unseen, note_program
 from nnx_migrate.parity.evaluation.results import Numbers
 from nnx_migrate.parity.evaluation.running import describe_error, retraced
-from nnx_migrate.parity.evaluation.unseen import Unseen, note_program
 from nnx_migrate.parity.programs import canonical
 from nnx_migrate.parity.values import (
     fetch,

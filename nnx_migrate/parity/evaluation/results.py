@@ -16,8 +16,8 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from nnx_migrate.parity.evaluation.program_features import Unseen
 from nnx_migrate.parity.evaluation.shardings import ArrayLayout, Layouts
-from nnx_migrate.parity.evaluation.unseen import Unseen
 from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype
 

@@ -19,7 +19,7 @@ from nnx_migrate.parity.files.trees import BadTree, open_trees
 from nnx_migrate.parity.files.unknown_names import require_known_names
 
 if TYPE_CHECKING:
-    from nnx_migrate.parity.compared import Compared
+    from nnx_migrate.parity.comparison_result import Compared
     from nnx_migrate.parity.report import ParityReport
 
 
@@ -136,7 +136,7 @@ def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> Compared:
     """Compare the results that the before and the after job left."""
     from nnx_migrate.parity import run
     from nnx_migrate.parity.case import ParityCase
-    from nnx_migrate.parity.compared import Compared
+    from nnx_migrate.parity.comparison_result import Compared
     from nnx_migrate.parity.evaluation import results
     from nnx_migrate.parity.instantiation.map_files import UNKNOWN
     from nnx_migrate.parity.instantiation.migration_map import load_map

@@ -10,13 +10,13 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity import run
 from nnx_migrate.parity.case import mesh_of
-from nnx_migrate.parity.compared import Compared
+from nnx_migrate.parity.comparison_result import Compared
 from nnx_migrate.parity.evaluation.running import platform
 from nnx_migrate.parity.models.devices import require_devices, set_up
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.models.pair import Pair, pair_of, require_divisible
-from nnx_migrate.parity.models.required import finished
+from nnx_migrate.parity.models.required_checks import finished
 from nnx_migrate.parity.sides.abstract import trace_linen, trace_nnx
 from nnx_migrate.sharding.placing import AnyMesh
 

@@ -7,12 +7,12 @@ import time
 
 from nnx_migrate.parity import run
 from nnx_migrate.parity.case import BadCase
-from nnx_migrate.parity.compared import Compared
+from nnx_migrate.parity.comparison_result import Compared
 from nnx_migrate.parity.evaluation.running import platform
 from nnx_migrate.parity.models.devices import require_devices, set_up
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.models.pair import Pair, build
-from nnx_migrate.parity.models.required import finished
+from nnx_migrate.parity.models.required_checks import finished
 from nnx_migrate.parity.sides.linen import evaluate_linen
 from nnx_migrate.parity.sides.nnx import evaluate_nnx
 from nnx_migrate.parity.words import BadWord

@@ -29,10 +29,10 @@ from nnx_migrate.parity.evaluation.measure import (
     Variables,
     differentiated,
 )
+from nnx_migrate.parity.evaluation.program_features import note_program
 from nnx_migrate.parity.evaluation.results import SideResult, Stack
 from nnx_migrate.parity.evaluation.running import describe_error, retraced
-from nnx_migrate.parity.evaluation.unseen import note_program
-from nnx_migrate.parity.programs import canonical, compiled
+from nnx_migrate.parity.programs import canonical, executables
 from nnx_migrate.parity.sides import lazy
 from nnx_migrate.parity.sides.linen import apply_of as linen_apply
 from nnx_migrate.parity.sides.linen import initialiser_of
@@ -184,8 +184,8 @@ def _traced(
         shapes={path: shape_dtype(value) for path, value in shapes.items()},
         layouts=training.layouts(state),
         layouts_after=training.layouts(after),
-        collectives=compiled.collectives(executable) if executable else {},
-        memory=compiled.memory(executable) if executable else {},
+        collectives=executables.collectives(executable) if executable else {},
+        memory=executables.memory(executable) if executable else {},
         skipped=dict.fromkeys(_WITHOUT_VALUES, NO_VALUES),
     )
     note_program(side, LOSS_AND_GRADIENTS, traced, lowered)

@@ -14,9 +14,9 @@ from jax.sharding import Mesh, PartitionSpec
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.evaluation.constant_key import constant_key
 from nnx_migrate.parity.evaluation.measure import KEYS
+from nnx_migrate.parity.evaluation.program_features import Unseen, note_program
 from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error, retraced
 from nnx_migrate.parity.evaluation.shardings import Layouts
-from nnx_migrate.parity.evaluation.unseen import Unseen, note_program
 from nnx_migrate.parity.values import Arrays, fetch, to_host
 from nnx_migrate.sharding import constrain
 from nnx_migrate.sharding.edit import remove_axes, shard_over_data

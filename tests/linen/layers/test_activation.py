@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import pytest
 
-from tests.linen.layers.compared import evaluate, floats, pair
+from tests.linen.layers.comparison import evaluate, floats, pair
 
 PLAIN = [
     "celu",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.linen.layers.compared import assert_same_error, assert_same_text, evaluate, floats
+from tests.linen.layers.comparison import assert_same_error, assert_same_text, evaluate, floats
 
 
 @pytest.mark.parametrize(

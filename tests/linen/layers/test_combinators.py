@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.linen.layers.compared import assert_same_error, floats, pair
+from tests.linen.layers.comparison import assert_same_error, floats, pair
 
 SOURCE = """
 class Pairs(Module):

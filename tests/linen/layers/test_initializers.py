@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.linen.layers.compared import evaluate
+from tests.linen.layers.comparison import evaluate
 
 NAMES = [
     "constant",

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.linen.layers.compared import assert_same_error, evaluate, floats, pair
+from tests.linen.layers.comparison import assert_same_error, evaluate, floats, pair
 
 N = "normalization."
 LAYERS = {

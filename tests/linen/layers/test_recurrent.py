@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from tests.linen.layers.compared import (
+from tests.linen.layers.comparison import (
     assert_same_bits,
     assert_same_error,
     assert_same_text,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, PartitionSpec
 
-from tests.linen.layers.compared import (
+from tests.linen.layers.comparison import (
     assert_same_error,
     assert_same_text,
     evaluate,

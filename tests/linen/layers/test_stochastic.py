@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from tests.linen.layers.compared import assert_same_error, floats, pair
+from tests.linen.layers.comparison import assert_same_error, floats, pair
 
 
 @pytest.mark.parametrize(

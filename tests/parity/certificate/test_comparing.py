@@ -20,7 +20,7 @@ from nnx_migrate.parity.certificate.data import (
 )
 from nnx_migrate.parity.certificate.reading import certificate_of
 from nnx_migrate.parity.command import run
-from tests.parity.certificate.written import EXACT, TAMPERED, WORDS, changed, write_case
+from tests.parity.certificate.certificate_files import EXACT, TAMPERED, WORDS, changed, write_case
 
 SCORE = Tally(Count(10), Count(1), Count(8), Count(7))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nnx_migrate.parity.certificate.data import KIND, SCHEMA
 from nnx_migrate.parity.certificate.reading import CertificateError, certificate_of, load
 from tests.hostile import BYTES, DEEP, FEW, json_values, mutations, refusal
-from tests.parity.certificate.written import changed
+from tests.parity.certificate.certificate_files import changed
 
 LEAF = {"shape": [4, 8], "dtype": "float32", "sha256": "a" * 64}
 SIDE = {

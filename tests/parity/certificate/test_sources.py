@@ -10,7 +10,7 @@ import pytest
 from nnx_migrate import fixtures
 from nnx_migrate.parity.certificate.sources import changes, sources_of
 from nnx_migrate.parity.words import BadWord
-from tests.parity.certificate.written import write_case
+from tests.parity.certificate.certificate_files import write_case
 
 GIVEN = {"case": "case.py", "before": "before", "after": "after", "map": "map.json"}
 

@@ -13,7 +13,15 @@ import pytest
 
 from nnx_migrate.parity import command, verify_command
 from nnx_migrate.parity.certificate import preparing
-from tests.parity.certificate.written import CASE, LINEN, NNX, TAMPERED, WORDS, changed, write_case
+from tests.parity.certificate.certificate_files import (
+    CASE,
+    LINEN,
+    NNX,
+    TAMPERED,
+    WORDS,
+    changed,
+    write_case,
+)
 
 ROOT = Path(__file__).parents[3]
 WHOLE = ("a leaf's hash", "a spec", "a loss", "the verdict", "a path that is left out", "a program")

@@ -10,9 +10,9 @@ from typing import Any
 import jax
 
 from nnx_migrate.linen.core.sizes.arrays import is_array
-from nnx_migrate.linen.core.sizes.built import are_alike, built_shapes, shapes_of
 from nnx_migrate.linen.core.sizes.declaration import Size
 from nnx_migrate.linen.core.sizes.solving import solve, solve_part
+from nnx_migrate.linen.core.sizes.trial_shapes import are_alike, built_shapes, shapes_of
 
 _MOST = 4096  # kinds of calls whose sizes are remembered
 _known: dict[Any, dict[str, Any]] = {}

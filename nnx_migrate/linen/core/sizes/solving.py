@@ -9,9 +9,9 @@ from typing import Any
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.arrays import shapes_in
-from nnx_migrate.linen.core.sizes.built import tried
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.names import NamedSize
+from nnx_migrate.linen.core.sizes.trial_shapes import tried
 from nnx_migrate.linen.core.sizes.trials import Trials, called_on, class_of, some_value
 from nnx_migrate.linen.core.sizes.variables import of_variables, shown_by, shown_with_shapes
 

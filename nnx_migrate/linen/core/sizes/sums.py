@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nnx_migrate.linen.core.sizes.built import PRIMES, Shapes, are_alike, built_shapes
 from nnx_migrate.linen.core.sizes.declaration import Path
+from nnx_migrate.linen.core.sizes.trial_shapes import PRIMES, Shapes, are_alike, built_shapes
 
 Axis = tuple[Path, int]  # of a variable
 

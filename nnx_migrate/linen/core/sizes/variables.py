@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from nnx_migrate.linen.core.sizes.built import PRIMES, Shapes, are_alike, built_shapes, shapes_of
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
 from nnx_migrate.linen.core.sizes.sums import sizes_in_sums
+from nnx_migrate.linen.core.sizes.trial_shapes import (
+    PRIMES,
+    Shapes,
+    are_alike,
+    built_shapes,
+    shapes_of,
+)
 from nnx_migrate.linen.core.sizes.trials import class_of, some_value
 from nnx_migrate.linen.core.sizes.whole import fitting_shape, trial_shape
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.sizes.built import built_shapes, modules_of, options_of, tried
+from nnx_migrate.linen.core.sizes.trial_shapes import built_shapes, modules_of, options_of, tried
 
 Shape = tuple[int, ...]
 _RANKS = (4, 3, 2, 5, 1)

@@ -13,13 +13,13 @@ from flax import nnx
 from jax.experimental import io_callback
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from nnx_migrate.parity.asked_axes import noted_axes
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.compare import compare
-from nnx_migrate.parity.evaluation.unseen import Unseen, unseen
+from nnx_migrate.parity.evaluation.program_features import Unseen, unseen
 from nnx_migrate.parity.programs import graphs
 from nnx_migrate.parity.programs.canonical import canonical
 from nnx_migrate.parity.programs.equivalences import WITHOUT_MARKS
+from nnx_migrate.parity.unit_axis_notes import noted_axes
 from nnx_migrate.sharding import constrain
 from tests.parity.test_compare import CASE, failed, side
 

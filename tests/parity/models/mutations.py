@@ -1,6 +1,6 @@
 """``nnx-migrate parity`` on a copy of the reference models in which one line of one side is another.
 
-``python -m tests.parity.models.mutated FILE OLD NEW key=value...``; FILE is below ``fixtures``.
+``python -m tests.parity.models.mutations FILE OLD NEW key=value...``; FILE is below ``fixtures``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nnx_migrate.parity.models.load import PACKAGE
 def parity(file: str, old: str, new: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run it in a process of its own: what is imported once stays as it was."""
     return subprocess.run(
-        [sys.executable, "-m", "tests.parity.models.mutated", file, old, new, *words],
+        [sys.executable, "-m", "tests.parity.models.mutations", file, old, new, *words],
         capture_output=True,
         text=True,
         timeout=900,

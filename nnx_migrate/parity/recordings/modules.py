@@ -21,7 +21,7 @@ from nnx_migrate.parity.files.process import Job, Side, SideRun, run_sides
 from nnx_migrate.parity.files.run import FileOptions, compare, following, job_of, judge
 from nnx_migrate.parity.files.trees import BadTree, open_trees
 from nnx_migrate.parity.instantiation.local_classes import LOCALS
-from nnx_migrate.parity.recorded.folders import folders_of, with_folders
+from nnx_migrate.parity.recordings.folders import folders_of, with_folders
 
 if TYPE_CHECKING:
     from nnx_migrate.parity.report import Check, ParityReport
@@ -33,7 +33,7 @@ _MAGIC = b"SQLite format 3\0"
 _CASE = """\
 from pathlib import Path
 
-{shim}from nnx_migrate.parity.recorded.replay import Replay
+{shim}from nnx_migrate.parity.recordings.replay import Replay
 
 _recorded = Replay(Path(__file__).with_suffix(".json"))
 linen, inputs = _recorded.linen, _recorded.inputs

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from nnx_migrate.evidence.read import Evidence
-from nnx_migrate.parity.recorded.folders import folders_of, with_folders
+from nnx_migrate.parity.recordings.folders import folders_of, with_folders
 
 TEXT = "x = 1\n"
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from nnx_migrate.parity.checks.apart import first_apart
+from nnx_migrate.parity.checks.first_difference import first_apart
 
 X = jnp.ones(3)
 

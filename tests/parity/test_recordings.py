@@ -14,8 +14,8 @@ import pytest
 
 from nnx_migrate.cli import main
 from nnx_migrate.parity.command import run
-from nnx_migrate.parity.recorded.modules import is_evidence
-from nnx_migrate.parity.recorded.replay import CannotReplay, Replay
+from nnx_migrate.parity.recordings.modules import is_evidence
+from nnx_migrate.parity.recordings.replay import CannotReplay, Replay
 
 ROOT = Path(__file__).parents[2]
 

@@ -21,9 +21,9 @@ import jax
 import optax
 from jax.extend.core import jaxprs_in_params
 
-from nnx_migrate.parity.asked_axes import asked_axes, is_note
 from nnx_migrate.parity.evaluation.shardings import Layout, layout_on, show, units_of
 from nnx_migrate.parity.programs import canonical
+from nnx_migrate.parity.unit_axis_notes import asked_axes, is_note
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _SET = re.compile(r"\{([^{}]*)\}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.parity.models.mutated import parity
+from tests.parity.models.mutations import parity
 
 LLAMA = ("model=llama2-7b", "size=full")
 DEEPSEEK = ("model=deepseek3-671b", "size=full", "mtp_num_layers=1")
