@@ -36,16 +36,20 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns:
         0: nothing left to do; 1: a person is needed; 2: the command could not do its job.
     """
-    given = sys.argv[1:] if words is None else words
+    own_words = sys.argv[1:] if words is None else words
     try:
-        options = parse(given)
+        options = parse(own_words)
         code = options if isinstance(options, int) else run(options)
         sys.stdout.flush()
     except UsageError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         # Only a rewrite may have replaced some files and not yet others.
-        rest = "; run again to finish, or `nnx-migrate undo`" if [*given[:1]] == ["rewrite"] else ""
+        rest = (
+            "; run again to finish, or `nnx-migrate undo`"
+            if [*own_words[:1]] == ["rewrite"]
+            else ""
+        )
         return _fail(f"interrupted{rest}")
     except BrokenPipeError:
         # The reader of our output left (`| head`); keep the interpreter from noticing at exit.

@@ -136,12 +136,12 @@ def parse(words: Sequence[str]) -> Options | int:
         return LaterOptions(command)
     own, rest = _split(words) if command == "record" else (words, ())
     try:
-        known, unknown = parser.parse_known_args(own)
+        namespace, unknown = parser.parse_known_args(own)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     if unknown:
-        raise UsageError(_unknown(unknown[0], commands[known.command]))
-    return _record_options(known, rest) if command == "record" else _options(known)
+        raise UsageError(_unknown(unknown[0], commands[namespace.command]))
+    return _record_options(namespace, rest) if command == "record" else _options(namespace)
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -152,15 +152,15 @@ def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return words[:place], words[place + 1 :]
 
 
-def _record_options(known: argparse.Namespace, command: Sequence[str]) -> RecordOptions:
+def _record_options(namespace: argparse.Namespace, command: Sequence[str]) -> RecordOptions:
     if not command:
         raise UsageError("record: expected -- and a command after the options")
-    return RecordOptions(tuple(command), known.output, known.shim, known.seconds)
+    return RecordOptions(tuple(command), namespace.output, namespace.shim, namespace.seconds)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, vocabulary: Iterable[str]) -> str:
     """`` (did you mean ...?)`` or nothing."""
-    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    close = get_close_matches(word, list(vocabulary), n=1, cutoff=0.6)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
@@ -305,20 +305,20 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
-def _options(known: argparse.Namespace) -> Options:
-    match known.command:
+def _options(namespace: argparse.Namespace) -> Options:
+    match namespace.command:
         case "rewrite":
-            values = {name: value for name, value in vars(known).items() if name != "command"}
+            values = {name: value for name, value in vars(namespace).items() if name != "command"}
             for name in ("paths", "select", "exclude"):
                 values[name] = tuple(values[name])
             return RewriteOptions(**values)
         case "undo":
-            return UndoOptions(known.root, known.path)
+            return UndoOptions(namespace.root, namespace.path)
         case "explain":
-            return ExplainOptions(known.rule)
+            return ExplainOptions(namespace.rule)
         case "verify":
-            return VerifyOptions(known.file)
+            return VerifyOptions(namespace.file)
         case "shardings":
-            return ShardingsOptions(tuple(known.words))
+            return ShardingsOptions(tuple(namespace.words))
         case _:
-            return ParityOptions(tuple(known.words))
+            return ParityOptions(tuple(namespace.words))

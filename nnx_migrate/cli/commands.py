@@ -54,7 +54,7 @@ def _parity(options: ParityOptions) -> int:
     from nnx_migrate.parity.command import run as compare
 
     outcome = compare(options.words)
-    return _said(outcome.exit_code, outcome.lines)
+    return _print_outcome(outcome.exit_code, outcome.lines)
 
 
 def _verify(options: VerifyOptions) -> int:
@@ -62,17 +62,17 @@ def _verify(options: VerifyOptions) -> int:
     from nnx_migrate.parity.verify_command import run as verify
 
     outcome = verify(options.file)
-    return _said(outcome.exit_code, outcome.lines)
+    return _print_outcome(outcome.exit_code, outcome.lines)
 
 
 def _shardings(options: ShardingsOptions) -> int:
     from nnx_migrate.parity.shardings_command import run as show
 
     outcome = show(options.words)
-    return _said(outcome.exit_code, outcome.lines)
+    return _print_outcome(outcome.exit_code, outcome.lines)
 
 
-def _said(exit_code: int, lines: Sequence[str]) -> int:
+def _print_outcome(exit_code: int, lines: Sequence[str]) -> int:
     """Print what a command found, or why it could not, and return its exit code."""
     stream = sys.stderr if exit_code == 2 else sys.stdout
     for line in lines:
@@ -112,11 +112,11 @@ def _explain(options: ExplainOptions) -> int:
         raise UsageError(
             f"unknown rule {options.rule!r}{nearest(options.rule, names())}"
         ) from error
-    sys.stdout.write("\n".join(_wrapped(text)) + "\n")
+    sys.stdout.write("\n".join(_fold_lines(text)) + "\n")
     return 0
 
 
-def _wrapped(text: str) -> list[str]:
+def _fold_lines(text: str) -> list[str]:
     """Lines as they are, and those too long for a terminal folded."""
     lines = text.rstrip().split("\n")
     return [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def uncommitted(root: Path, files: Sequence[Path]) -> frozenset[Path]:
+def dirty_files(root: Path, files: Sequence[Path]) -> frozenset[Path]:
     """Those of ``files`` that differ from the last commit or are not in it (ignored ones aside)."""
     if not files:
         return frozenset()
@@ -18,8 +18,8 @@ def uncommitted(root: Path, files: Sequence[Path]) -> frozenset[Path]:
     if listing is None:
         return frozenset()
     base = Path(top.removesuffix("\n")).resolve()
-    changed = {base / entry[3:] for entry in listing.split("\0") if entry}
-    return frozenset(file for file in files if file in changed)
+    dirty_paths = {base / entry[3:] for entry in listing.split("\0") if entry}
+    return frozenset(file for file in files if file in dirty_paths)
 
 
 def _git(directory: Path, *words: str) -> str | None:

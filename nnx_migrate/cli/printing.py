@@ -69,14 +69,14 @@ def summary(result: RewriteResult, *, would: bool, tell_lazy: bool = False) -> N
 def refusals(result: RewriteResult) -> Iterable[str]:
     """``path:line:column: rule: message`` for all that a person has to see."""
     places = {(one.path, one.line): one for one in result.classes if one.reason is not None}
-    shown = sorted(
+    lines = sorted(
         (finding for finding in result.findings if finding.outcome is Outcome.REFUSED),
         key=lambda finding: (finding.path, finding.line, finding.column),
     )
-    yield from (_line(finding) for finding in shown)
-    said = {(finding.path, finding.line) for finding in shown}
+    yield from (_line(finding) for finding in lines)
+    printed_places = {(finding.path, finding.line) for finding in lines}
     for place, one in sorted(places.items()):
-        if one.outcome is Outcome.REFUSED and place not in said:
+        if one.outcome is Outcome.REFUSED and place not in printed_places:
             reason = " ".join((one.reason or "").split())
             yield f"{one.path}:{one.line}:1: class: {one.name} refused: {reason}"
 
@@ -96,8 +96,8 @@ def _common_reason(result: RewriteResult) -> Iterable[str]:
     reasons = [one.reason for one in result.classes if one.form is Form.LAZY]
     for reason, count in Counter(reasons).most_common(1):
         if reason is not None and count > 1 and 2 * count > len(reasons):
-            said = " ".join(reason.split())
-            yield f"lazy: {count} of {len(reasons)} lazy classes for one reason: {said}"
+            text = " ".join(reason.split())
+            yield f"lazy: {count} of {len(reasons)} lazy classes for one reason: {text}"
 
 
 def _line(finding: Finding) -> str:

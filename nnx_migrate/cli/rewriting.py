@@ -15,7 +15,7 @@ from typing import Any
 from nnx_migrate import __version__
 from nnx_migrate.cli import printing
 from nnx_migrate.cli.arguments import RewriteOptions, UsageError
-from nnx_migrate.cli.git import uncommitted
+from nnx_migrate.cli.git import dirty_files
 from nnx_migrate.cli.usage import check
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import FileStatus, RewriteResult
@@ -41,7 +41,9 @@ class _Run:
     settings: Settings
     journal: Journal | None = None
     texts: dict[str, SourceText] = field(default_factory=dict)  # by path in the report
-    replaced: dict[str, bytes] = field(default_factory=dict)  # what an interrupted run left there
+    interrupted_files: dict[str, bytes] = field(
+        default_factory=dict
+    )  # what an interrupted run left there
     failures: dict[str, str] = field(default_factory=dict)
 
     def name(self, path: Path) -> str:
@@ -71,22 +73,22 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     Raises:
         UsageError: nothing was done.
     """
-    with _uncollected():
+    with _without_gc():
         return _rewrite(options, engine)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_gc() -> Iterator[None]:
     """No garbage collection: trees are many objects, and what is let go of them is gone at once.
 
     Looking through them took a tenth of the time; what only it would find is a fifth of the memory.
     """
-    was_enabled = gc.isenabled()
+    had_gc = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_enabled:
+        if had_gc:
             gc.enable()
 
 
@@ -107,7 +109,7 @@ def _rewrite(options: RewriteOptions, engine: Engine | None) -> int:
             raise UsageError(f"--evidence {error}") from error
         except SettingsError as error:
             raise UsageError(str(error)) from error
-    after = _encoded(run, result)
+    after = _new_bytes(run, result)
     _write(run, after)
     result = reports.with_failures(result, run.failures)
     _store(options.report, reports.report(result))
@@ -150,7 +152,7 @@ def _read(run: _Run) -> None:
             on_disk = content.raw
             original = _as_found(run, pending, path, on_disk)
             if original != on_disk:
-                run.replaced[name] = on_disk
+                run.interrupted_files[name] = on_disk
                 content = decode(path, original)
         if isinstance(content, SourceText):
             run.texts[name] = content
@@ -171,9 +173,9 @@ def _nothing_to_read(run: _Run) -> int:
     for name, reason in run.failures.items():
         printing.error(f"{name}: {reason}")
     if not run.failures:
-        wanted = " ".join(map(str, run.options.paths))
+        paths = " ".join(map(str, run.options.paths))
         why = "is selected" if run.found.left_out else "was found"
-        printing.error(f"{wanted}: no Python file {why}")
+        printing.error(f"{paths}: no Python file {why}")
     return 2
 
 
@@ -182,16 +184,16 @@ def _request(run: _Run) -> RewriteRequest:
 
     A read-only file is not rewritten, so the engine must see its classes as staying Linen.
     """
-    fixed = set()
+    read_only = set()
     if run.options.in_place:
         for name, source in run.texts.items():
             reason = None
             if "flax" in source.text:
                 reason = writer.read_only(source.path, writer.EXCLUDE)
             if reason is not None:
-                fixed.add(name)
+                read_only.add(name)
                 run.failures[name] = reason
-    files = tuple(source for name, source in run.texts.items() if name not in fixed)
+    files = tuple(source for name, source in run.texts.items() if name not in read_only)
     read_already = {source.path for source in run.texts.values()}
     try:
         others = project_files(run.root, run.options.root is not None, run.found)
@@ -199,7 +201,7 @@ def _request(run: _Run) -> RewriteRequest:
         raise UsageError(str(error)) from error
     around = (read(path) for path in others if path not in read_already)
     context = [source for source in around if isinstance(source, SourceText)]
-    context += [run.texts[name] for name in sorted(fixed)]
+    context += [run.texts[name] for name in sorted(read_only)]
     return RewriteRequest(
         root=run.root,
         files=files,
@@ -213,7 +215,7 @@ def _request(run: _Run) -> RewriteRequest:
     )
 
 
-def _encoded(run: _Run, result: RewriteResult) -> dict[str, bytes]:
+def _new_bytes(run: _Run, result: RewriteResult) -> dict[str, bytes]:
     """The new bytes of every file that changes."""
     after: dict[str, bytes] = {}
     for file in result.files:
@@ -242,12 +244,12 @@ def _write(run: _Run, after: Mapping[str, bytes]) -> None:
 
 def _write_copy(run: _Run, output: Path, after: Mapping[str, bytes]) -> None:
     trees = [path.resolve() for path in run.options.paths if path.exists()]
-    replaced = {run.texts[name].path: content for name, content in after.items()}
-    writer.write_copy(run.found.base, trees, output, replaced)
+    contents = {run.texts[name].path: content for name, content in after.items()}
+    writer.write_copy(run.found.base, trees, output, contents)
 
 
 def _write_in_place(run: _Run, after: Mapping[str, bytes]) -> None:
-    before = {name: run.replaced.get(name) or run.texts[name].raw for name in after}
+    before = {name: run.interrupted_files.get(name) or run.texts[name].raw for name in after}
     plans = [
         PlannedWrite(run.texts[name].path, before[name], content)
         for name, content in after.items()
@@ -260,11 +262,11 @@ def _write_in_place(run: _Run, after: Mapping[str, bytes]) -> None:
 
 
 def _refuse_dirty(run: _Run, plans: list[PlannedWrite]) -> None:
-    changed = uncommitted(run.root, [plan.path for plan in plans])
+    dirty = dirty_files(run.root, [plan.path for plan in plans])
     foreign = [
         plan.path
         for plan in plans
-        if plan.path in changed
+        if plan.path in dirty
         and not journals.is_own(run.journal, journals.name_in(run.root, plan.path), plan.before)
     ]
     if foreign:
@@ -287,14 +289,14 @@ def _store(file: Path | None, content: dict[str, Any]) -> None:
 def _print(run: _Run, result: RewriteResult) -> None:
     printing.file_errors(result)
     would = not run.options.in_place and run.options.output is None
-    changed = [file for file in result.files if file.status is FileStatus.REWRITTEN]
+    rewritten_files = [file for file in result.files if file.status is FileStatus.REWRITTEN]
     if run.options.diff:
-        for file in changed:
+        for file in rewritten_files:
             before = run.texts[file.path].text
             sys.stdout.write(printing.diff(file.path, before, file.code or ""))
         return
     if run.options.check:
-        for file in changed:
+        for file in rewritten_files:
             sys.stdout.write(f"would rewrite {file.path}\n")
     printing.summary(result, would=would, tell_lazy=run.options.form == "explicit")
 

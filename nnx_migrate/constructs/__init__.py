@@ -111,7 +111,7 @@ def convert_call(call: LayerCall) -> Code | Refusal:
     Where only the name changes, the arguments are rendered as they stand.
     """
     if call.symbol is None:
-        return _unclaimed("this call")
+        return _unknown_name("this call")
     rule = rule_for(call.symbol)
     if isinstance(rule, Layer | CallRule):
         return rule.convert(call)
@@ -139,15 +139,17 @@ def convert_factory(
     extra = [named(name, expression(text)) for name, text in sizes.items()]
     streams, function = named("rngs", rngs), source.render(call.func)
     if takes_some:
-        sized = made_call("nnm.sized", function, *extra)
-        return Code(same_call(sized, call, source, [streams]), imports=frozenset({"nnm"}))
+        function_with_sizes = made_call("nnm.sized", function, *extra)
+        return Code(
+            same_call(function_with_sizes, call, source, [streams]), imports=frozenset({"nnm"})
+        )
     return Code(same_call(function, call, source, [*extra, streams]))
 
 
 def name_rule(symbol: str, context: Context = Context.VALUE) -> Code | Refusal:
     """New node of a reference to a Linen name (not of the call around it)."""
     rule = rule_for(symbol)
-    return _unclaimed(symbol) if rule is None else rule.reference(symbol, context)
+    return _unknown_name(symbol) if rule is None else rule.reference(symbol, context)
 
 
 def convert_decorator(
@@ -172,7 +174,7 @@ def convert_decorator(
     return name_rule(target, Context.VALUE) if found is None else found
 
 
-def _unclaimed(what: str) -> Refusal:
+def _unknown_name(what: str) -> Refusal:
     return Refusal(
         f"no rule knows {what}", "port this use by hand, or keep it with `# nnx-migrate: keep`"
     )

@@ -21,7 +21,7 @@ from nnx_migrate.abstract.questions import is_none
 from nnx_migrate.abstract.values import Unknown, Value
 from nnx_migrate.constructs.common.base import linen
 from nnx_migrate.constructs.common.layers import own
-from nnx_migrate.constructs.common.references import renamed
+from nnx_migrate.constructs.common.references import in_namespace
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer, NameRule
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, Sizes
 
@@ -48,13 +48,13 @@ def shape(call: ShapeCall) -> Outcome:
 def _memory(call: ShapeCall, width: Expr | None) -> Sizes:
     """The size of the keys, where it is not known to be ``width``, that of the queries."""
     keys = [call.kwargs[one] for one in ("inputs_k", "inputs_kv") if one in call.kwargs]
-    given = call.args[1] if len(call.args) > 1 else next(iter(keys), None)
-    if given is None or is_none(given) or given is next(iter(call.args), None):
+    keys_node = call.args[1] if len(call.args) > 1 else next(iter(keys), None)
+    if keys_node is None or is_none(keys_node) or keys_node is next(iter(call.args), None):
         return {}
-    memory = call.analysis.array(given)
+    memory = call.analysis.array(keys_node)
     known = memory.axis(-1) if memory is not None else None
     sizes = {} if known is not None and known == width else {"in_kv_features": known}
-    return sizes | _values(call, given, known)
+    return sizes | _values(call, keys_node, known)
 
 
 def _values(call: ShapeCall, keys: Value, width: Expr | None) -> Sizes:
@@ -89,10 +89,10 @@ MULTI_HEAD_ATTENTION = Layer(
     ),
     build=own,
     shape=shape,
-    required=("num_heads",),
+    required_fields=("num_heads",),
     optional_sizes=("in_kv_features", "in_v_features"),
-    measured={"in_kv_features": "inputs_k", "in_v_features": "inputs_v"},
-    unsupported={field: _CLS for field in _FIELDS if field.endswith("_cls")},
+    size_inputs={"in_kv_features": "inputs_k", "in_v_features": "inputs_v"},
+    recipes={field: _CLS for field in _FIELDS if field.endswith("_cls")},
     at_call=("deterministic",),
 )
 
@@ -108,13 +108,13 @@ CONSTRUCT = Construct(
             example=Example(
                 "nn.dot_product_attention(q, k, v)", "nnm.dot_product_attention(q, k, v)"
             ),
-            reference=renamed("nnm"),
+            reference=in_namespace("nnm"),
         ),
         NameRule(
             name="attention_masks",
             symbols=linen("make_attention_mask", "make_causal_mask", "combine_masks"),
             example=Example("nn.make_causal_mask(x)", "nnx.make_causal_mask(x)"),
-            reference=renamed("nnx"),
+            reference=in_namespace("nnx"),
             is_same=True,
         ),
     ),

@@ -21,7 +21,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Argument, Sequence, Static, Submodule, Value, ending
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, Source, linen, same_call
 from nnx_migrate.constructs.common.layers import own, read
-from nnx_migrate.constructs.common.references import renamed
+from nnx_migrate.constructs.common.references import in_namespace
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer, NameRule
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, Sizes
 
@@ -60,16 +60,16 @@ def shape(call: ShapeCall) -> Outcome:
     array, width = call.array(1, "inputs"), call.size("features")
     sizes: Sizes = {"in_features": array.axis(-1) if array else None}
     if not call.layer.symbol.endswith("ConvLSTMCell"):
-        hidden = _hidden(call)
-        if hidden is None:
+        hidden_width = _hidden_width(call)
+        if hidden_width is None:
             _assume_width(call)
-        elif hidden != width:
-            sizes["carry_features"] = width = hidden
+        elif hidden_width != width:
+            sizes["carry_features"] = width = hidden_width
     out = array.with_last(width) if array is not None else ending(width)
     return sizes, Sequence((_carry(call.layer, width), out))
 
 
-def _hidden(call: ShapeCall) -> Expr | None:
+def _hidden_width(call: ShapeCall) -> Expr | None:
     """The width of the hidden state that a cell is called with."""
     carry = call.args[0] if call.args else call.kwargs.get("carry")
     if "LSTM" in call.layer.symbol:
@@ -106,9 +106,9 @@ def _layer(name: str) -> Layer:
         build=own,
         shape=shape,
         methods={"initialize_carry": lambda call: ({}, carry_of(call.layer))},
-        required=tuple(one for one in ("features", "kernel_size") if one in _FIELDS[name]),
+        required_fields=tuple(one for one in ("features", "kernel_size") if one in _FIELDS[name]),
         optional_sizes=() if name == "ConvLSTMCell" else ("carry_features",),
-        measured={
+        size_inputs={
             "in_features": "inputs",
             "carry_features": "carry[1]" if "LSTM" in name else "carry",
         },
@@ -146,7 +146,7 @@ def convert_carry(
             f"call nnm.{name}.make_carry(key, shape, features=...)",
             built,
         )
-    fields = [source.argument(value, field) for field, value in arguments.given.items()]
+    fields = [source.argument(value, field) for field, value in arguments.values.items()]
     node = same_call(f"nnm.{name}.make_carry", call, source, fields)
     return Code(node, frozenset({"nnm"}))
 
@@ -159,7 +159,7 @@ CONSTRUCT = Construct(
             name="RNNCellBase",
             symbols=linen("RNNCellBase"),
             example=Example("class Cell(nn.RNNCellBase): ...", "class Cell(nnm.RNNCellBase): ..."),
-            reference=renamed("nnm"),
+            reference=in_namespace("nnm"),
         ),
     ),
     example="""

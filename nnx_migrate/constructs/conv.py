@@ -19,7 +19,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.questions import constant
 from nnx_migrate.abstract.values import Static, ending
 from nnx_migrate.constructs.common.layers import native, own
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, same_names
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, together
 
 _CLS = "pass an equivalent `conv_general_dilated` function"
@@ -29,7 +29,7 @@ _FIELDS = (
     *("kernel_init", "bias_init", "promote_dtype", "conv_general_dilated"),
     "conv_general_dilated_cls",
 )
-_ATTRIBUTES = {"features": "out_features", **kept("use_bias", "dtype", "param_dtype")}
+_ATTRIBUTES = {"features": "out_features", **same_names("use_bias", "dtype", "param_dtype")}
 
 
 def window(call: ShapeCall) -> Outcome:
@@ -40,8 +40,8 @@ def window(call: ShapeCall) -> Outcome:
     kernel = shapes.shape_of(call.field("kernel_size"))
     spatial: list[Expr | None] = []
     if kernel is not None:
-        strides = _spread(call, "strides", len(kernel))
-        dilation = _spread(call, "kernel_dilation", len(kernel))
+        strides = _per_axis(call, "strides", len(kernel))
+        dilation = _per_axis(call, "kernel_dilation", len(kernel))
         padding = call.layer.arguments.get("padding", constant("SAME"))
         pads = shapes.paddings(padding, len(kernel))
         if "input_dilation" in call.layer.arguments:
@@ -57,7 +57,7 @@ def window(call: ShapeCall) -> Outcome:
     return {"in_features": array.axis(-1)}, out
 
 
-def _spread(call: ShapeCall, field: str, count: int) -> tuple[Expr | None, ...]:
+def _per_axis(call: ShapeCall, field: str, count: int) -> tuple[Expr | None, ...]:
     """A stride or dilation as one size per spatial axis."""
     value = call.layer.arguments.get(field)
     if value is None:
@@ -101,7 +101,7 @@ def transpose(call: ShapeCall) -> Outcome:
     if array is None or kernel is None:
         return {"in_features": array.axis(-1) if array else None}, ending(call.size("features"))
     same = "padding" not in call.layer.arguments or call.size("padding") == ex.literal("SAME")
-    strides = _spread(call, "strides", len(kernel))
+    strides = _per_axis(call, "strides", len(kernel))
     spatial = [
         _times(array.axis(i - len(kernel) - 1), stride) if same else None
         for i, stride in enumerate(strides)
@@ -125,11 +125,11 @@ CONV = Layer(
     ),
     build=native,
     shape=window,
-    required=("features", "kernel_size"),
+    required_fields=("features", "kernel_size"),
     positional=("features", "kernel_size", "strides"),
     keywords={"features": "out_features"},
     functions=("promote_dtype", "conv_general_dilated"),
-    unsupported={"conv_general_dilated_cls": _CLS},
+    recipes={"conv_general_dilated_cls": _CLS},
     attributes=_ATTRIBUTES,
     variables=("kernel", "bias"),
 )
@@ -148,7 +148,7 @@ CONV_TRANSPOSE = Layer(
     ),
     build=native,
     shape=transpose,
-    required=("features", "kernel_size"),
+    required_fields=("features", "kernel_size"),
     positional=("features", "kernel_size", "strides"),
     keywords={"features": "out_features"},
     functions=("promote_dtype",),
@@ -165,10 +165,10 @@ CONV_LOCAL = Layer(
     ),
     build=own,
     shape=local,
-    required=("features", "kernel_size"),
+    required_fields=("features", "kernel_size"),
     sizes=("in_shape",),
-    is_late=True,
-    unsupported={"conv_general_dilated_cls": _CLS},
+    defers_init=True,
+    recipes={"conv_general_dilated_cls": _CLS},
     variables=("kernel", "bias"),
 )
 

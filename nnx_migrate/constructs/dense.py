@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from nnx_migrate.abstract.values import ending
 from nnx_migrate.constructs.common.layers import UNSUPPORTED_PRODUCT, native
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, same_names
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall
 
 
@@ -36,12 +36,12 @@ DENSE = Layer(
     ),
     build=native,
     shape=shape,
-    required=("features",),
+    required_fields=("features",),
     positional=("features",),
     keywords={"features": "out_features"},
     functions=("promote_dtype", "dot_general"),
-    unsupported=UNSUPPORTED_PRODUCT,
-    attributes={"features": "out_features", **kept("use_bias", "dtype", "param_dtype")},
+    recipes=UNSUPPORTED_PRODUCT,
+    attributes={"features": "out_features", **same_names("use_bias", "dtype", "param_dtype")},
     variables=("kernel", "bias"),
 )
 

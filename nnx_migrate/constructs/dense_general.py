@@ -32,8 +32,8 @@ from nnx_migrate.edit.expressions import Expression, elements_of, mapping
 def shape(call: ShapeCall) -> Outcome:
     """``features`` in place of ``axis``, where these are the last axes."""
     array, axis = call.first, call.field("axis")
-    given = call.field("features")
-    features = shapes.shape_of(given) or (call.size("features"),)
+    field = call.field("features")
+    features = shapes.shape_of(field) or (call.size("features"),)
     axes = (ex.literal(-1),) if isinstance(axis, Unknown) else shapes.shape_of(axis)
     if axes is None or any(a is None or not a.is_constant for a in axes):
         return {"in_features": None}, Unknown("DenseGeneral over unknown axes")
@@ -43,10 +43,10 @@ def shape(call: ShapeCall) -> Outcome:
     if array is None:
         return {"in_features": None}, ending(*features)
     sizes = [array.axis(index) for index in indices]
-    kept = [array.axis(i) for i in range(-len(indices) - 2, -len(indices)) if _has(array, i)]
-    if call.analysis.single(given) is not given:  # ``DenseGeneral(self.features)``, one or several
+    leading = [array.axis(i) for i in range(-len(indices) - 2, -len(indices)) if _has(array, i)]
+    if call.analysis.single(field) is not field:  # ``DenseGeneral(self.features)``, one or several
         return {"in_features": together(sizes)}, Unknown("features that may be several")
-    out = array.of((*kept, *features), len(features) - len(indices))
+    out = array.of((*leading, *features), len(features) - len(indices))
     return {"in_features": together(sizes)}, out
 
 
@@ -59,7 +59,7 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     arguments = read(layer, call)
     if isinstance(arguments, Refusal):
         return arguments
-    batch = arguments.given.get("batch_dims")
+    batch = arguments.values.get("batch_dims")
     has_batch = batch is not None and not (isinstance(batch, ast.Tuple) and not batch.elts)
     if has_batch and "batch_shape" not in call.sizes:
         return Refusal(
@@ -72,8 +72,8 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     missing = missing_size(layer, call)
     if missing:
         return missing
-    given = {name: value for name, value in arguments.given.items() if name != "batch_dims"}
-    rest = type(arguments)(given)
+    values = {name: value for name, value in arguments.values.items() if name != "batch_dims"}
+    rest = type(arguments)(values)
     if not has_batch or batch is None:
         return native_call(layer, call, rest)
     sizes = _batch_axis(batch, call)
@@ -104,12 +104,12 @@ DENSE_GENERAL = Layer(
     ),
     build=build,
     shape=shape,
-    required=("features",),
+    required_fields=("features",),
     optional_sizes=("batch_shape",),
     positional=("features",),
     keywords={"features": "out_features"},
     functions=("promote_dtype", "dot_general"),
-    unsupported=UNSUPPORTED_PRODUCT,
+    recipes=UNSUPPORTED_PRODUCT,
     attributes={},
     variables=("kernel", "bias"),
 )

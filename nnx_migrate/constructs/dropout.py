@@ -13,7 +13,7 @@ from __future__ import annotations
 from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import native_call, own, read
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, same_names
 from nnx_migrate.constructs.common.shapes import same
 
 _PLAIN = CallForm(1)
@@ -24,7 +24,7 @@ def _build(layer: Layer, call: LayerCall) -> Code | Refusal:
     arguments = read(layer, call)
     if isinstance(arguments, Refusal) or arguments.open:
         return own(layer, call)
-    form = _PLAIN if "deterministic" in arguments.given else _KEYWORD
+    form = _PLAIN if "deterministic" in arguments.values else _KEYWORD
     if call.calls != {form}:
         return own(layer, call)
     return native_call(layer, call, arguments)
@@ -40,10 +40,10 @@ DROPOUT = Layer(
     ),
     build=_build,
     shape=same,
-    required=("rate",),
+    required_fields=("rate",),
     sizes=(),
     positional=("rate",),
-    attributes=kept("rate"),
+    attributes=same_names("rate"),
     is_stateless=True,
     is_one_class=True,
     at_call=("deterministic",),

@@ -30,15 +30,15 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     arguments = read(layer, call)
     if isinstance(arguments, Refusal):
         return arguments
-    given = arguments.given
-    biasless = is_literal(given.get("use_bias"), False)
+    values = arguments.values
+    biasless = is_literal(values.get("use_bias"), False)
     if arguments.open or not biasless or has_function(layer, arguments):
         return own(layer, call)
-    if "einsum_str" not in given or is_literal(given["einsum_str"], None):
+    if "einsum_str" not in values or is_literal(values["einsum_str"], None):
         return own(layer, call)
-    kept = {k: v for k, v in given.items() if k not in ("shape", "einsum_str", "use_bias")}
-    first = (given["einsum_str"], given["shape"])
-    return native_call(layer, call, type(arguments)(kept), first=first)
+    rest = {k: v for k, v in values.items() if k not in ("shape", "einsum_str", "use_bias")}
+    first = (values["einsum_str"], values["shape"])
+    return native_call(layer, call, type(arguments)(rest), first=first)
 
 
 EINSUM = Layer(
@@ -55,7 +55,7 @@ EINSUM = Layer(
     ),
     build=build,
     shape=shape,
-    required=("shape",),
+    required_fields=("shape",),
     sizes=(),
     keywords={"shape": "kernel_shape"},
     functions=("promote_dtype",),

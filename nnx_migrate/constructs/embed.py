@@ -15,7 +15,7 @@ from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.values import ending
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import native, own, read
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, same_names
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, opaque
 
 
@@ -39,8 +39,8 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     arguments = read(layer, call)
     if isinstance(arguments, Refusal):
         return arguments
-    dtype = arguments.given.get("dtype")
-    is_native = "promote_dtype" in arguments.given or _is_dtype(call, dtype)
+    dtype = arguments.values.get("dtype")
+    is_native = "promote_dtype" in arguments.values or _is_dtype(call, dtype)
     return (native if is_native else own)(layer, call)
 
 
@@ -64,11 +64,11 @@ EMBED = Layer(
     build=build,
     shape=shape,
     methods={"attend": attend},
-    required=("num_embeddings", "features"),
+    required_fields=("num_embeddings", "features"),
     sizes=(),
     positional=("num_embeddings", "features"),
     functions=("promote_dtype",),
-    attributes=kept("num_embeddings", "features", "param_dtype"),
+    attributes=same_names("num_embeddings", "features", "param_dtype"),
     variables=("embedding",),
 )
 

@@ -14,7 +14,7 @@ flax 0.12.8 and 0.12.12: linen/activation.py, linen/pooling.py, linen/dtypes.py,
 from __future__ import annotations
 
 from nnx_migrate.constructs.common.base import linen
-from nnx_migrate.constructs.common.references import renamed, table
+from nnx_migrate.constructs.common.references import in_namespace, table
 from nnx_migrate.constructs.common.rules import Construct, Example, NameRule
 
 # Names under which flax.nnx exports the same object (a test compares them).
@@ -58,7 +58,7 @@ CONSTRUCT = Construct(
             name="functions",
             symbols=linen(*SAME_IN_NNX),
             example=Example("nn.relu(x)", "nnx.relu(x)"),
-            reference=renamed("nnx"),
+            reference=in_namespace("nnx"),
             is_same=True,
         ),
         NameRule(
@@ -72,7 +72,7 @@ CONSTRUCT = Construct(
             name="types",
             symbols=linen(*TYPES),
             example=Example("nn.linear.PrecisionLike", "flax.typing.PrecisionLike"),
-            reference=renamed("flax.typing"),
+            reference=in_namespace("flax.typing"),
             is_same=True,
         ),
         NameRule(
@@ -84,7 +84,7 @@ CONSTRUCT = Construct(
                 "nn.merge_param('train', self.train, train)",
                 "nnm.merge_param('train', self.train, train)",
             ),
-            reference=renamed("nnm"),
+            reference=in_namespace("nnm"),
         ),
         NameRule(
             name="private_helpers",

@@ -11,7 +11,7 @@ flax 0.12.8 and 0.12.12: linen/module.py, nnx/module.py.
 from __future__ import annotations
 
 from nnx_migrate.constructs.common.base import Code, Context, Refusal, last, linen
-from nnx_migrate.constructs.common.references import name, renamed
+from nnx_migrate.constructs.common.references import in_namespace, name
 from nnx_migrate.constructs.common.rules import Construct, Example, NameRule
 
 # Decorators that the class conversion removes.
@@ -43,7 +43,7 @@ CONSTRUCT = Construct(
             name="Module",
             symbols=linen("Module"),
             example=Example("class Block(nn.Module): ...", "class Block(nnx.Module): ..."),
-            reference=renamed("nnx"),
+            reference=in_namespace("nnx"),
         ),
         NameRule(
             name="decorators",

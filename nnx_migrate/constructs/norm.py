@@ -23,14 +23,14 @@ from dataclasses import replace
 from nnx_migrate.abstract.values import Sequence, Static, Unknown, Value
 from nnx_migrate.constructs.common.base import Arguments, Code, LayerCall, Refusal, is_literal
 from nnx_migrate.constructs.common.layers import factory, missing_size, native_call, own, read
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, same_names
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, Sizes
 from nnx_migrate.edit.expressions import display, integer, item, parenthesized
 
 _TAIL = ("axis_name", "axis_index_groups", "use_fast_variance", "force_float32_reductions")
 _AFFINE = ("use_bias", "use_scale", "bias_init", "scale_init")
 _KEEP = {"promote_dtype": "nnm.keep_dtype"}
-_KEPT = kept("epsilon", "use_bias", "use_scale", "dtype", "param_dtype")
+_KEPT = same_names("epsilon", "use_bias", "use_scale", "dtype", "param_dtype")
 _FEATURES = ("feature_axes", "axis")
 
 
@@ -65,7 +65,7 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     missing = missing_size(layer, call)
     if missing:
         return missing
-    is_cast = {"dtype", "param_dtype"} & arguments.given.keys() or call.mixes_dtypes()
+    is_cast = {"dtype", "param_dtype"} & arguments.values.keys() or call.mixes_dtypes()
     extra = _KEEP if is_cast else {}
     code = native_call(layer, call, arguments, extra)
     more = {"nnm"} if "promote_dtype" in extra else set()
@@ -74,22 +74,22 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
 
 def _is_native(layer: Layer, arguments: Arguments) -> bool:
     if layer.name == "BatchNorm" or (
-        layer.name == "GroupNorm" and "reduction_axes" in arguments.given
+        layer.name == "GroupNorm" and "reduction_axes" in arguments.values
     ):
         return False
     for name in ("feature_axes", "reduction_axes", "axis"):
-        value = arguments.given.get(name)
+        value = arguments.values.get(name)
         if value is not None and _axis(value) != -1:
             return False
-    forced = arguments.given.get("force_float32_reductions")
-    return forced is None or is_literal(forced, True)
+    option = arguments.values.get("force_float32_reductions")
+    return option is None or is_literal(option, True)
 
 
 def _own(layer: Layer, call: LayerCall, arguments: Arguments) -> Code | Refusal:
     """Sized by ``in_features`` when that is known, else by the feature axes of the whole shape."""
     if "in_features" in call.sizes:
         return own(layer, call)
-    axes = next((arguments.given[name] for name in _FEATURES if name in arguments.given), None)
+    axes = next((arguments.values[name] for name in _FEATURES if name in arguments.values), None)
     positions = None if axes is None else _axes(axes)
     if positions is None or "in_shape" not in call.sizes:
         return Refusal(
@@ -147,7 +147,7 @@ RMS_NORM = replace(
         "nn.RMSNorm(dtype=jnp.bfloat16)",
         "nnx.RMSNorm(in_features, dtype=jnp.bfloat16, promote_dtype=nnm.keep_dtype, rngs=rngs)",
     ),
-    attributes=kept("epsilon", "use_scale", "dtype", "param_dtype"),
+    attributes=same_names("epsilon", "use_scale", "dtype", "param_dtype"),
     variables=("scale",),
 )
 
@@ -184,7 +184,7 @@ BATCH_NORM = replace(
         "nn.BatchNorm(momentum=0.9)",
         "nnm.BatchNorm(momentum=0.9, in_features=in_features, rngs=rngs)",
     ),
-    attributes={**_KEPT, **kept("momentum")},
+    attributes={**_KEPT, **same_names("momentum")},
     variables=("scale", "bias", "mean", "var"),
     has_statistics=True,
     at_call=("use_running_average",),

@@ -9,7 +9,7 @@ flax 0.12.8 and 0.12.12: linen/activation.py, nnx/nn/activations.py.
 from __future__ import annotations
 
 from nnx_migrate.constructs.common.layers import native
-from nnx_migrate.constructs.common.rules import Construct, Example, Layer, kept
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, same_names
 from nnx_migrate.constructs.common.shapes import same
 
 PRELU = Layer(
@@ -25,7 +25,7 @@ PRELU = Layer(
     sizes=(),
     takes_rngs=False,
     has_factory=False,
-    attributes=kept("param_dtype"),
+    attributes=same_names("param_dtype"),
     variables=("negative_slope",),
     is_one_class=True,
 )

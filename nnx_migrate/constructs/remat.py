@@ -24,7 +24,7 @@ from nnx_migrate.constructs.common.base import (
     is_literal,
     linen,
 )
-from nnx_migrate.constructs.common.lifts import lifted
+from nnx_migrate.constructs.common.lifts import lift_call
 from nnx_migrate.constructs.common.references import name
 from nnx_migrate.constructs.common.rules import CallRule, Construct, Example
 from nnx_migrate.edit.calls import named
@@ -45,26 +45,26 @@ def convert(call: LayerCall) -> Code | Refusal:
     arguments = bind(call.call, _FIELDS)
     if isinstance(arguments, Refusal):
         return arguments
-    target = arguments.given.get("target")
+    target = arguments.values.get("target")
     if arguments.open or target is None:
         return Refusal(
             "remat whose arguments the call does not show", "pass the class and options", call.call
         )
     for option, default in _DEFAULTS.items():
-        value = arguments.given.get(option)
+        value = arguments.values.get(option)
         if value is not None and not is_literal(value, default):
             return Refusal(
                 f"remat with {option}=", "wrap a function of the module in nnm.remat by hand", value
             )
-    refusal = _unsupported(target, code_of(call.source.render(target)))
+    refusal = _builtin_refusal(target, code_of(call.source.render(target)))
     if refusal:
         return refusal
-    counts = call.symbol == _PARTITIONING and "static_argnums" in arguments.given
+    counts = call.symbol == _PARTITIONING and "static_argnums" in arguments.values
     extra = [named("counts_self", "False")] if counts else []
-    return lifted("nnm.remat", call, arguments.given, _KEPT, extra)
+    return lift_call("nnm.remat", call, arguments.values, _KEPT, extra)
 
 
-def _unsupported(target: ast.expr, text: str) -> Refusal | None:
+def _builtin_refusal(target: ast.expr, text: str) -> Refusal | None:
     if text.startswith("nnx."):
         return Refusal(
             f"remat of the built-in layer {text.rpartition('.')[2]}",

@@ -20,7 +20,7 @@ import ast
 
 from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, is_literal, linen
 from nnx_migrate.constructs.common.lifts import (
-    Given,
+    ArgumentValues,
     convert_lift,
     named_from_the_end,
     no_named_class,
@@ -47,18 +47,18 @@ _BROADCAST = "flax.linen.broadcast"
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.scan(Class, variable_axes=..., ...)``."""
-    return convert_lift("scan", call, _FIELDS, _KEPT, unsupported)
+    return convert_lift("scan", call, _FIELDS, _KEPT, option_refusal)
 
 
-def unsupported(given: Given) -> Refusal | None:
+def option_refusal(values: ArgumentValues) -> Refusal | None:
     """Why the given options cannot be carried over."""
-    if "data_transform" in given and not is_literal(given["data_transform"], None):
-        return Refusal("scan with data_transform=", _BY_HAND, given["data_transform"])
-    refusal = no_named_class("scan", given, _BY_HAND)
-    if refusal is None and _stacks(given.get("variable_axes")):
-        refusal = no_size("scan", "length", "layers", given)
-    refusal = refusal or other_metadata("scan", given) or named_from_the_end("scan", given)
-    out_axes = given.get("out_axes")
+    if "data_transform" in values and not is_literal(values["data_transform"], None):
+        return Refusal("scan with data_transform=", _BY_HAND, values["data_transform"])
+    refusal = no_named_class("scan", values, _BY_HAND)
+    if refusal is None and _stacks(values.get("variable_axes")):
+        refusal = no_size("scan", "length", "layers", values)
+    refusal = refusal or other_metadata("scan", values) or named_from_the_end("scan", values)
+    out_axes = values.get("out_axes")
     if refusal is not None or out_axes is None:
         return refusal
     if any(_named_broadcast(one) for one in ast.walk(out_axes)):

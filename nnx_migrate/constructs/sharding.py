@@ -114,10 +114,10 @@ _UNCONSTRAINED = (
 
 
 def _partitioning(symbol: str, _: Context) -> Code:
-    return _unconstrained(dotted(f"nnm.{last(symbol)}"), "nnm")
+    return _code_to_review(dotted(f"nnm.{last(symbol)}"), "nnm")
 
 
-def _unconstrained(node: Expression, root: str) -> Code:
+def _code_to_review(node: Expression, root: str) -> Code:
     return Code(node, frozenset({root}), (_UNCONSTRAINED,), Confidence.REVIEW)
 
 
@@ -125,12 +125,12 @@ def _convert_logical(call: LayerCall) -> Code:
     """The initialiser with the names as metadata, where nothing but a variable is made of its value."""
     match call.call:
         case ast.Call(args=[init, ast.Tuple() as names], keywords=[]) if call.is_initializer:
-            given = [call.source.argument(init), call.source.argument(names, LOGICAL_AXES)]
-            left = call.left([init, names])
-            node = made_call("nnx.with_metadata", *given, left=left, unit=call.source.unit)
-            return _unconstrained(node, "nnx")
+            arguments = [call.source.argument(init), call.source.argument(names, LOGICAL_AXES)]
+            left = call.comments_without([init, names])
+            node = made_call("nnx.with_metadata", *arguments, left=left, unit=call.source.unit)
+            return _code_to_review(node, "nnx")
     function = dotted(f"nnm.{last(call.symbol or '')}")
-    return _unconstrained(same_call(function, call.call, call.source, keep_placement=True), "nnm")
+    return _code_to_review(same_call(function, call.call, call.source, keep_placement=True), "nnm")
 
 
 CONSTRUCT = Construct(

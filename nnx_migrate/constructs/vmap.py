@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, linen
 from nnx_migrate.constructs.common.lifts import (
-    Given,
+    ArgumentValues,
     convert_lift,
     is_shared,
     named_from_the_end,
@@ -36,15 +36,15 @@ _BY_HAND = "nnx.vmap the constructor over split rngs, then a function of the mod
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.vmap(Class, variable_axes=..., ...)``."""
-    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, unsupported)
+    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, option_refusal)
 
 
-def unsupported(given: Given) -> Refusal | None:
+def option_refusal(values: ArgumentValues) -> Refusal | None:
     """Why the given options cannot be carried over."""
-    refusal = no_named_class("vmap", given, _BY_HAND)
-    if refusal is None and not is_shared(given.get("variable_axes")):
-        refusal = no_size("vmap", "axis_size", "lanes", given)
-    return refusal or other_metadata("vmap", given) or named_from_the_end("vmap", given)
+    refusal = no_named_class("vmap", values, _BY_HAND)
+    if refusal is None and not is_shared(values.get("variable_axes")):
+        refusal = no_size("vmap", "axis_size", "lanes", values)
+    return refusal or other_metadata("vmap", values) or named_from_the_end("vmap", values)
 
 
 CONSTRUCT = Construct(

@@ -31,7 +31,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.constructs.cells import carry_of
 from nnx_migrate.constructs.common.base import linen
 from nnx_migrate.constructs.common.layers import own
-from nnx_migrate.constructs.common.references import renamed
+from nnx_migrate.constructs.common.references import in_namespace
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer, NameRule
 from nnx_migrate.constructs.common.shapes import Outcome, Shape, ShapeCall, opaque
 
@@ -64,10 +64,10 @@ def bidirectional(call: ShapeCall) -> Outcome:
         for side in ("forward_rnn", "backward_rnn")
     ]
     lasts = [out.axis(-1) if out else None for out in outs]
-    known = [last for last in lasts if last]
-    if len(known) != 2 or "merge_fn" in call.layer.arguments or outs[0] is None:
+    sizes = [last for last in lasts if last]
+    if len(sizes) != 2 or "merge_fn" in call.layer.arguments or outs[0] is None:
         return {}, Unknown("Bidirectional output unknown")
-    return {}, outs[0].with_last(ex.total(known))
+    return {}, outs[0].with_last(ex.total(sizes))
 
 
 def sequential(call: ShapeCall) -> Outcome:
@@ -118,7 +118,9 @@ def _handed_on(value: Value) -> tuple[tuple[Value, ...], dict[str, Value]]:
     return (value,), {}
 
 
-def _wrapper(name: str, arguments: str, shape: Shape, *fields: str, required: int = 1) -> Layer:
+def _wrapper(
+    name: str, arguments: str, shape: Shape, *fields: str, required_count: int = 1
+) -> Layer:
     return Layer(
         name=name,
         target=f"nnm.{name}",
@@ -126,7 +128,7 @@ def _wrapper(name: str, arguments: str, shape: Shape, *fields: str, required: in
         example=Example(f"nn.{name}({arguments})", f"nnm.{name}({arguments})"),
         build=own,
         shape=shape,
-        required=fields[:required],
+        required_fields=fields[:required_count],
         sizes=(),
         takes_rngs=False,
         holds_modules=True,
@@ -141,7 +143,7 @@ RNN = _wrapper(
 BIDIRECTIONAL = _wrapper(
     *("Bidirectional", "a, b", bidirectional),
     *("forward_rnn", "backward_rnn", "merge_fn", "time_major", "return_carry"),
-    required=2,
+    required_count=2,
 )
 SEQUENTIAL = replace(_wrapper("Sequential", "[f, g]", sequential, "layers"), only_calls=True)
 BATCH_APPLY = _wrapper("BatchApply", "f, num_dims=3", opaque, "f", "num_dims")
@@ -156,7 +158,7 @@ CONSTRUCT = Construct(
             name="BatchApply",
             symbols=linen("BatchApply"),
             example=BATCH_APPLY.example,
-            reference=renamed("nnm"),
+            reference=in_namespace("nnm"),
             layer=BATCH_APPLY,
         ),
     ),

@@ -69,13 +69,13 @@ def evaluate(text: str, around: Surroundings) -> Any:
         Unknown: it reads what was not recorded, or uses a construct that is not computed here.
     """
     try:
-        return _value(_parsed(text), around)
+        return _value(_parse(text), around)
     except (NotThere, ArithmeticError, TypeError, ValueError, IndexError) as error:
         raise Unknown(f"{text}: {error}") from error
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> ast.expr:
+def _parse(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
@@ -138,15 +138,15 @@ def _read(node: ast.Attribute | ast.Subscript, around: Surroundings) -> Any:
             return _slice(_value(base, around), node.slice, around)
         if not _below_self(base):
             return _value(base, around)[_value(node.slice, around)]
-    return _plain(_encoded(node, around))
+    return _plain(_evaluate(node, around))
 
 
 def _slice(items: Any, bounds: ast.Slice, around: Surroundings) -> Any:
     if not isinstance(items, tuple):
         raise Unknown("a part of what is no tuple")
     parts = (bounds.lower, bounds.upper, bounds.step)
-    known: list[Any] = [one and _value(one, around) for one in parts]
-    return items[slice(*known)]
+    slice_bounds: list[Any] = [one and _value(one, around) for one in parts]
+    return items[slice(*slice_bounds)]
 
 
 def _below_self(node: ast.expr) -> bool:
@@ -157,17 +157,17 @@ def _below_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
-def _encoded(node: ast.expr, around: Surroundings) -> Encoded:
+def _evaluate(node: ast.expr, around: Surroundings) -> Encoded:
     match node:
         case ast.Name(id="self"):
             return around.fields
         case ast.Attribute(value=inner, attr=name):
-            return part(_encoded(inner, around), name)
+            return part(_evaluate(inner, around), name)
         case ast.Subscript(value=inner, slice=index):
             key = ast.Constant(_value(index, around))
             if isinstance(key.value, int) and key.value < 0:
-                key = ast.Constant(key.value + len(_encoded(inner, around).get("items", ())))
-            return part(_encoded(inner, around), key)
+                key = ast.Constant(key.value + len(_evaluate(inner, around).get("items", ())))
+            return part(_evaluate(inner, around), key)
         case _:
             raise Unknown(f"{ast.unparse(node)} was not recorded")
 

@@ -24,7 +24,7 @@ class Form:
     divisors: tuple[str, ...] = ()
     numerator: int = 1
     denominator: int = 1
-    truncated: bool = False  # the product holds a float: its integer part counts
+    casts_to_int: bool = False  # the product holds a float: its integer part counts
 
     @property
     def literals(self) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ class Form:
     def _product(self, sources: Sources) -> int:
         above = self.numerator * math.prod(sources[name] for name in self.product)
         below = self.denominator * math.prod(sources[name] for name in self.divisors)
-        if self.truncated:
+        if self.casts_to_int:
             return int(above / below) if below != 1 else int(above)
         return int(above // below)
 
@@ -65,16 +65,16 @@ class Form:
         factors = ([str(self.numerator)] if self.numerator != 1 else []) + list(self.product)
         above = " * ".join(factors) or "1"
         under = ([str(self.denominator)] if self.denominator != 1 else []) + list(self.divisors)
-        if self.truncated:
-            return f"int({above} / {_grouped(under)})" if under else f"int({above})"
-        return f"{above} // {_grouped(under)}" if under else above
+        if self.casts_to_int:
+            return f"int({above} / {_product_text(under)})" if under else f"int({above})"
+        return f"{above} // {_product_text(under)}" if under else above
 
 
 def _times(factor: int, name: str) -> str:
     return name if factor == 1 else f"{factor} * {name}"
 
 
-def _grouped(factors: Sequence[str]) -> str:
+def _product_text(factors: Sequence[str]) -> str:
     return factors[0] if len(factors) == 1 else f"({' * '.join(factors)})"
 
 
@@ -96,7 +96,7 @@ def candidates(names: Sequence[str], rows: Sequence[tuple[Sources, int]]) -> Ite
 def _products(names: Sequence[str], row: tuple[Sources, int]) -> Iterator[Form]:
     """``p * a * b // (q * d)``: every name above or below the line."""
     sources, value = row
-    truncated = any(isinstance(sources[name], float) for name in names)
+    casts_to_int = any(isinstance(sources[name], float) for name in names)
     for count in range(len(names)):
         for divisors in combinations(names, count):
             product = tuple(one for one in names if one not in divisors)
@@ -111,7 +111,7 @@ def _products(names: Sequence[str], row: tuple[Sources, int]) -> Iterator[Form]:
                     divisors=divisors,
                     numerator=factor.numerator,
                     denominator=factor.denominator,
-                    truncated=truncated,
+                    casts_to_int=casts_to_int,
                 )
 
 
@@ -131,7 +131,7 @@ def _sums(
         ]
         for sources, value in rows
     ]
-    solution = _solved(matrix, columns)
+    solution = _solution(matrix, columns)
     if solution is None or any(one.denominator != 1 for one in solution):
         return
     whole = [int(one) for one in solution]
@@ -148,7 +148,7 @@ def _sums(
     )
 
 
-def _solved(matrix: list[list[Fraction]], columns: int) -> list[Fraction] | None:
+def _solution(matrix: list[list[Fraction]], columns: int) -> list[Fraction] | None:
     """The one solution of the equations; None when there is none, or more than one."""
     rows = [list(row) for row in {tuple(row): None for row in matrix}]
     rank = 0

@@ -72,12 +72,16 @@ class Trace:
 
 @dataclass(frozen=True)
 class Role:
-    """What changing one source did: ``free``, ``tied``, ``structural`` or ``stuck``."""
+    """What changing one source did: ``free``, ``tied``, ``structural`` or ``stuck``.
+
+    A ``tied`` source can only be changed together with its ``partners``: the ``heads`` that have to
+    divide ``features``.
+    """
 
     name: str
     value: Number
     role: str
-    tied: tuple[str, ...] = ()
+    partners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,9 @@ class Instance:
     """One set of fields and abstract inputs that a class was called with.
 
     ``mutable`` are the collections that such calls named as mutable.
-    ``passed`` tells how each input was given: by ``position``, as the items of a ``star``, by ``keyword``
+    ``argument_kinds`` tells how each input was given: by ``position``, as the items of a ``star``, by ``keyword``
     or as several ``keywords``. ``arguments`` are those of the function that the class statement stands
-    in; ``initialised`` says whether such a call was part of an initialisation.
+    in; ``is_initialization`` says whether such a call was part of an initialisation.
     """
 
     cls: ClassKey
@@ -101,9 +105,9 @@ class Instance:
     traces: tuple[Trace, ...] = ()
     roles: tuple[Role, ...] = ()
     depends: tuple[str, ...] = ()  # hashes of the files whose code ran
-    passed: Mapping[str, str] = field(default_factory=dict)
+    argument_kinds: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, Encoded] = field(default_factory=dict)
-    initialised: bool = True
+    is_initialization: bool = True
 
     @property
     def digest(self) -> str:

@@ -63,7 +63,7 @@ class RecordedClass:
         return len({one.instance for one in self.sightings if one.site == site and not one.changes})
 
     @property
-    def traced(self) -> int:
+    def trace_count(self) -> int:
         """How many instances were traced."""
         return len({one.instance for one in self.sightings if not one.changes})
 
@@ -142,7 +142,7 @@ def _instances(
     for id, method, fields, inputs, rngs, collections, mutable, outermost in connection.execute(
         query, (class_id,)
     ):
-        passed, arguments, initialised = around.get(id, ("{}", "{}", 1))
+        argument_kinds, arguments, is_initialization = around.get(id, ("{}", "{}", 1))
         yield (
             id,
             Instance(
@@ -154,9 +154,9 @@ def _instances(
                 as_texts(json.loads(collections)),
                 as_texts(json.loads(mutable)),
                 bool(outermost),
-                passed=as_texts_by_name(json.loads(passed)),
+                argument_kinds=as_texts_by_name(json.loads(argument_kinds)),
                 arguments=as_arguments(json.loads(arguments)),
-                initialised=bool(initialised),
+                is_initialization=bool(is_initialization),
             ),
         )
 

@@ -37,7 +37,9 @@ def solve_class(connection: sqlite3.Connection, class_id: int) -> None:
     )
 
 
-def _row(class_id: int, slot: Slot, answer: Answer, seen: list[Observation]) -> tuple[Any, ...]:
+def _row(
+    class_id: int, slot: Slot, answer: Answer, observations: list[Observation]
+) -> tuple[Any, ...]:
     return (
         class_id,
         slot.site,
@@ -48,8 +50,8 @@ def _row(class_id: int, slot: Slot, answer: Answer, seen: list[Observation]) -> 
         answer.expression,
         json.dumps(answer.alternatives),
         answer.reason,
-        len({one.instance for one in seen}),
-        len(seen),
+        len({one.instance for one in observations}),
+        len(observations),
     )
 
 

@@ -23,11 +23,11 @@ _MOST = 14  # beyond this none is tried
 class Observation:
     """One size in one trace of one instance.
 
-    ``changed`` are the sources that differ from the recorded instance.
+    ``changes`` are the sources that differ from the recorded instance.
     """
 
     instance: int
-    changed: frozenset[str]
+    changes: frozenset[str]
     sources: Mapping[str, Number]
     value: int
 
@@ -60,20 +60,20 @@ def solve(observations: Sequence[Observation], opaque: Mapping[int, str] | None 
         return Answer(None, reason=f"{len(responsive)} sources move it")
     for count in range(min(len(responsive), 3 if len(responsive) > _MANY else 4) + 1):
         found = [
-            list(_verified(names, richest, observations))
+            list(_fitting_forms(names, richest, observations))
             for names in combinations(responsive, count)
         ]
         groups = [forms for forms in found if forms]
         if groups:
-            return _chosen(groups, instances, opaque or {})
+            return _best_answer(groups, instances, opaque or {})
     return Answer(None, reason=f"no expression over {', '.join(responsive) or 'nothing'} fits")
 
 
 def _by_instance(observations: Sequence[Observation]) -> dict[int, list[Observation]]:
     """Observations by instance, each as recorded first; instances without that are left out."""
     found: dict[int, list[Observation]] = {}
-    for one in sorted(observations, key=lambda one: (one.instance, len(one.changed))):
-        if one.instance in found or not one.changed:
+    for one in sorted(observations, key=lambda one: (one.instance, len(one.changes))):
+        if one.instance in found or not one.changes:
             found.setdefault(one.instance, []).append(one)
     return found
 
@@ -83,19 +83,19 @@ def _responsive(rows: Sequence[Observation]) -> list[str]:
 
     In a loop a round is compared with the same round of the recorded instance.
     """
-    bases = {row.sources.get(INDEX): row.value for row in rows if not row.changed - {INDEX}}
+    bases = {row.sources.get(INDEX): row.value for row in rows if not row.changes - {INDEX}}
     found: dict[str, None] = {INDEX: None} if len(set(bases.values())) > 1 else {}
     alone: dict[str, bool] = {}  # whether a source moved the size without any other
     for row in rows:
-        changed = row.changed - {INDEX}
-        if not changed or row.sources.get(INDEX) not in bases:
+        changes = row.changes - {INDEX}
+        if not changes or row.sources.get(INDEX) not in bases:
             continue
-        moved = row.value != bases[row.sources.get(INDEX)]
-        if moved:
-            found.update(dict.fromkeys(sorted(changed)))
-        if len(changed) == 1:
-            (name,) = changed
-            alone[name] = alone.get(name, False) or moved
+        is_different = row.value != bases[row.sources.get(INDEX)]
+        if is_different:
+            found.update(dict.fromkeys(sorted(changes)))
+        if len(changes) == 1:
+            (name,) = changes
+            alone[name] = alone.get(name, False) or is_different
     return [
         name
         for name in found
@@ -103,21 +103,21 @@ def _responsive(rows: Sequence[Observation]) -> list[str]:
     ]
 
 
-def _verified(
+def _fitting_forms(
     names: Sequence[str], rows: Sequence[Observation], everything: Sequence[Observation]
 ) -> Iterator[Form]:
     """Distinct forms over exactly ``names`` that give every observed size."""
     data = [(row.sources, row.value) for row in rows]
     if any(name not in sources for name in names for sources, _ in data):
         return
-    seen: set[str] = set()
+    texts: set[str] = set()
     for form in candidates(names, data):
-        if form.text not in seen and all(form.value(o.sources) == o.value for o in everything):
-            seen.add(form.text)
+        if form.text not in texts and all(form.value(o.sources) == o.value for o in everything):
+            texts.add(form.text)
             yield form
 
 
-def _chosen(
+def _best_answer(
     groups: list[list[Form]],
     instances: Mapping[int, list[Observation]],
     opaque: Mapping[int, str],
@@ -129,7 +129,7 @@ def _chosen(
         return Answer(None, reason=f"{texts} fit alike")
     forms = sorted((forms[0] for forms in groups), key=_preference)
     for form in forms:
-        doubt = _doubtful(form, instances) or _hidden(form, instances, opaque)
+        doubt = _source_doubt(form, instances) or _opacity_doubt(form, instances, opaque)
         if doubt is not None:
             return Answer(None, reason=doubt)
     return Answer(forms[0].text, tuple(form.text for form in forms[1:]))
@@ -140,16 +140,16 @@ def _preference(form: Form) -> tuple[int, int, str]:
     return form.text.count(".shape["), len(form.text), form.text
 
 
-def _doubtful(form: Form, instances: Mapping[int, list[Observation]]) -> str | None:
+def _source_doubt(form: Form, instances: Mapping[int, list[Observation]]) -> str | None:
     """Why a literal of the form may be a source that no trace could change."""
     for literal in form.literals:
         suspects: set[str] | None = None
         for rows in instances.values():
-            moved = {name for row in rows for name in row.changed}
+            changeable = {name for row in rows for name in row.changes}
             here = {
                 name
                 for name, value in rows[0].sources.items()
-                if name not in moved and _alike(literal, value)
+                if name not in changeable and _alike(literal, value)
             }
             suspects = here if suspects is None else suspects & here
         if suspects:
@@ -159,7 +159,7 @@ def _doubtful(form: Form, instances: Mapping[int, list[Observation]]) -> str | N
     return None
 
 
-def _hidden(
+def _opacity_doubt(
     form: Form, instances: Mapping[int, list[Observation]], opaque: Mapping[int, str]
 ) -> str | None:
     """Why a literal of the form may come from something that was not written down.

@@ -35,8 +35,8 @@ def add(
             connection.executemany(
                 "INSERT OR IGNORE INTO notes VALUES (NULL, ?)", [(note,) for note in notes]
             )
-            changed = {_add_instance(connection, one) for one in instances}
-            for class_id in sorted(changed - {None}, key=str):
+            class_ids = {_add_instance(connection, one) for one in instances}
+            for class_id in sorted(class_ids - {None}, key=str):
                 solve_class(connection, int(str(class_id)))
             connection.execute("COMMIT")
         except BaseException:
@@ -44,7 +44,7 @@ def add(
             raise
 
 
-def traced(path: Path) -> frozenset[str]:
+def traced_digests(path: Path) -> frozenset[str]:
     """Digests of the instances that some process has traced already."""
     query = "SELECT DISTINCT digest FROM instances JOIN traces ON instance_id = instances.id"
     with closing(connect(path)) as connection:
@@ -98,9 +98,9 @@ def _add_instance(connection: sqlite3.Connection, one: Instance) -> int | None:
         " DO UPDATE SET initialised = max(initialised, excluded.initialised)",
         (
             instance_id,
-            json.dumps(dict(one.passed)),
+            json.dumps(dict(one.argument_kinds)),
             json.dumps(dict(one.arguments)),
-            int(one.initialised),
+            int(one.is_initialization),
         ),
     )
     connection.executemany(
@@ -109,12 +109,12 @@ def _add_instance(connection: sqlite3.Connection, one: Instance) -> int | None:
     connection.executemany(
         "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
         [
-            (instance_id, role.name, json.dumps(role.value), role.role, json.dumps(role.tied))
+            (instance_id, role.name, json.dumps(role.value), role.role, json.dumps(role.partners))
             for role in one.roles
         ],
     )
-    added = [_add_trace(connection, class_id, instance_id, trace) for trace in one.traces]
-    return class_id if any(added) else None
+    additions = [_add_trace(connection, class_id, instance_id, trace) for trace in one.traces]
+    return class_id if any(additions) else None
 
 
 def _class_id(connection: sqlite3.Connection, cls: ClassKey) -> int:

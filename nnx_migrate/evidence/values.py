@@ -85,7 +85,7 @@ def _innermost(value: Encoded, path: str) -> Iterator[tuple[str, Encoded]]:
         yield path, value
 
 
-def replaced(value: Encoded, path: str, changes: Mapping[str, int | float]) -> Encoded:
+def replace_numbers(value: Encoded, path: str, changes: Mapping[str, int | float]) -> Encoded:
     """The value with the numbers and array axes that ``changes`` names replaced."""
     if isinstance(value, bool | int | float):
         return changes.get(path, value)
@@ -97,17 +97,23 @@ def replaced(value: Encoded, path: str, changes: Mapping[str, int | float]) -> E
         return {**value, "shape": shape}
     if kind in HAS_ITEMS:
         items = enumerate(value["items"])
-        return {**value, "items": [replaced(one, f"{path}[{i}]", changes) for i, one in items]}
+        return {
+            **value,
+            "items": [replace_numbers(one, f"{path}[{i}]", changes) for i, one in items],
+        }
     if kind == "dict":
         pairs = [
-            [name, replaced(one, f"{path}[{name!r}]", changes)] for name, one in value["items"]
+            [name, replace_numbers(one, f"{path}[{name!r}]", changes)]
+            for name, one in value["items"]
         ]
         return {**value, "items": pairs}
     if kind in HAS_FIELDS:
         parts = value["fields"].items()
         return {
             **value,
-            "fields": {name: replaced(one, f"{path}.{name}", changes) for name, one in parts},
+            "fields": {
+                name: replace_numbers(one, f"{path}.{name}", changes) for name, one in parts
+            },
         }
     return value
 

@@ -59,11 +59,11 @@ def dropped_weights(
     """
     keep = 1.0 - rate
     shape = (1,) * (rank - 2) + weights.shape[-2:] if broadcast else weights.shape
-    kept = random.bernoulli(rng, keep, shape)
-    return weights * (kept.astype(dtype) / jnp.asarray(keep, dtype=dtype))
+    keep_mask = random.bernoulli(rng, keep, shape)
+    return weights * (keep_mask.astype(dtype) / jnp.asarray(keep, dtype=dtype))
 
 
-def appended(
+def append_position(
     cached_key: jax.Array, cached_value: jax.Array, index: jax.Array, key: Any, value: Any
 ) -> tuple[jax.Array, jax.Array]:
     """The caches of keys and values with the position ``index`` set.

@@ -24,10 +24,10 @@ def dropout(
     if rate == 1.0:
         return jnp.zeros_like(inputs)  # 0 / 0 below would give NaN gradients
     keep = 1.0 - rate
-    drawn = key()
+    dropout_key = key()
     shape = list(inputs.shape)
     for axis in broadcast_dims:
         shape[axis] = 1
-    mask = random.bernoulli(drawn, p=keep, shape=shape)
+    mask = random.bernoulli(dropout_key, p=keep, shape=shape)
     mask = jnp.broadcast_to(mask, inputs.shape)
     return lax.select(mask, inputs / keep, jnp.zeros_like(inputs))

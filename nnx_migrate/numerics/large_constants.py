@@ -55,7 +55,7 @@ def _install() -> None:
             _originals.append(_originals[0])
         else:
             _originals.append(getattr(_Traces, _METHOD))
-            setattr(_Traces, _METHOD, _limited(_originals[0]))
+            setattr(_Traces, _METHOD, _with_limit(_originals[0]))
 
 
 def _restore() -> None:
@@ -65,17 +65,17 @@ def _restore() -> None:
             setattr(_Traces, _METHOD, original)
 
 
-def _limited(process: Callable[..., Any]) -> Callable[..., Any]:
+def _with_limit(process: Callable[..., Any]) -> Callable[..., Any]:
     """The method; of a large result that it would compute, only the type."""
 
-    def limited(trace: Any, primitive: Any, values: Sequence[Any], params: Any, /) -> Any:
-        is_computed = eager_constant_folding.value and _is_limited.get()
-        if not is_computed or _bytes(primitive, values, params) <= MOST_BYTES:
+    def process_bounded(trace: Any, primitive: Any, values: Sequence[Any], params: Any, /) -> Any:
+        folds = eager_constant_folding.value and _is_limited.get()
+        if not folds or _bytes(primitive, values, params) <= MOST_BYTES:
             return process(trace, primitive, values, params)
         with eager_constant_folding(False):
             return process(trace, primitive, values, params)
 
-    return limited
+    return process_bounded
 
 
 def _bytes(primitive: Any, values: Sequence[Any], params: Any) -> int:

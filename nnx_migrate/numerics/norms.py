@@ -18,8 +18,8 @@ _pmean: Any = lax.pmean
 
 def positive_axes(rank: int, axes: Any) -> tuple[int, ...]:
     """``axes`` as distinct non-negative positions, in Linen's order."""
-    listed = axes if isinstance(axes, Iterable) else (axes,)
-    return tuple({rank + axis if axis < 0 else axis for axis in listed})
+    sequence = axes if isinstance(axes, Iterable) else (axes,)
+    return tuple({rank + axis if axis < 0 else axis for axis in sequence})
 
 
 def squared_magnitude(x: jax.Array) -> jax.Array:
@@ -54,18 +54,18 @@ def mean_and_variance(
     if force_float32_reductions:
         dtype = jnp.promote_types(dtype, jnp.float32)
     x = x.astype(dtype) if isinstance(x, jax.Array) else jnp.asarray(x, dtype)
-    reduced = positive_axes(x.ndim, axes)
+    axes_to_reduce = positive_axes(x.ndim, axes)
 
     def means(mask: Any, *xs: jax.Array) -> Sequence[jax.Array]:
         where = None if mask is None else jnp.asarray(mask, dtype=bool)
-        local = [one.mean(reduced, where=where) for one in xs]
+        local = [one.mean(axes_to_reduce, where=where) for one in xs]
         if axis_name is None:
             return local
         if len(local) == 1:
             return [_pmean(local[0], axis_name, axis_index_groups=axis_index_groups)]
         # One collective for all of them.
-        stacked = jnp.stack(local, axis=0)
-        common = _pmean(stacked, axis_name, axis_index_groups=axis_index_groups)
+        means_of_all = jnp.stack(local, axis=0)
+        common = _pmean(means_of_all, axis_name, axis_index_groups=axis_index_groups)
         return [common[i] for i in range(len(local))]
 
     if not use_mean:
@@ -76,7 +76,7 @@ def mean_and_variance(
         # Rounding can make the difference negative.
         return mean, jnp.maximum(0.0, mean_of_squares - squared_magnitude(mean))
     (mean,) = means(mask, x)
-    (var,) = means(mask, squared_magnitude(x - jnp.expand_dims(mean, reduced)))
+    (var,) = means(mask, squared_magnitude(x - jnp.expand_dims(mean, axes_to_reduce)))
     return mean, var
 
 
@@ -90,7 +90,7 @@ def feature_shapes(
     return [shape[axis] for axis in feature_axes], broadcast
 
 
-def rescaled(
+def normalize_and_scale(
     x: jax.Array,
     mean: jax.Array,
     var: jax.Array,
@@ -108,9 +108,9 @@ def rescaled(
       scale, bias: give arrays that broadcast to ``x``. Each is asked for where it is used, which is
         where Linen makes it.
     """
-    reduced = positive_axes(x.ndim, reduction_axes)
-    mean = jnp.expand_dims(mean, reduced)
-    var = jnp.expand_dims(var, reduced)
+    axes_to_reduce = positive_axes(x.ndim, reduction_axes)
+    mean = jnp.expand_dims(mean, axes_to_reduce)
+    var = jnp.expand_dims(var, axes_to_reduce)
     y = x - mean
     factor = lax.rsqrt(var + epsilon)
     operands: list[Any] = [x]

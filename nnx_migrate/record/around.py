@@ -33,9 +33,16 @@ def function_arguments(
             return {}
         code = frame.f_code
         if code.co_qualname == owner and frame.f_globals.get("__name__") == cls.__module__:
-            given = inspect.getargvalues(frame)
-            names = [*given.args, *filter(None, (given.varargs, given.keywords))]
-            found = {name: encoder(given.locals[name]) for name in names if name in given.locals}
+            frame_values = inspect.getargvalues(frame)
+            names = [
+                *frame_values.args,
+                *filter(None, (frame_values.varargs, frame_values.keywords)),
+            ]
+            found = {
+                name: encoder(frame_values.locals[name])
+                for name in names
+                if name in frame_values.locals
+            }
             return {name: one for name, one in found.items() if not any(unreadable(one))}
         frame = frame.f_back
     return {}

@@ -17,7 +17,7 @@ from nnx_migrate.record.encode import is_array, module_fields
 Changes = Mapping[str, int | float]
 
 
-def changed(value: Any, path: str, changes: Changes) -> Any:
+def with_changes(value: Any, path: str, changes: Changes) -> Any:
     """The value with every number and dimension that ``changes`` names replaced.
 
     Paths are those of :func:`nnx_migrate.evidence.values.numbers` and ``dimension``. What does not
@@ -28,14 +28,18 @@ def changed(value: Any, path: str, changes: Changes) -> Any:
     if isinstance(value, int | float):
         return changes.get(path, value)
     if is_array(value):
-        return _reshaped(value, path, changes)
+        return _with_shape(value, path, changes)
     named: Any = value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return named._replace(**_parts(named._asdict(), path, changes))
     if isinstance(value, tuple | list):
-        return type(value)(changed(one, f"{path}[{i}]", changes) for i, one in enumerate(value))
+        return type(value)(
+            with_changes(one, f"{path}[{i}]", changes) for i, one in enumerate(value)
+        )
     if isinstance(value, Mapping):
-        items = {key: changed(item, f"{path}[{key!r}]", changes) for key, item in value.items()}
+        items = {
+            key: with_changes(item, f"{path}[{key!r}]", changes) for key, item in value.items()
+        }
         return named.copy(items) if isinstance(value, FrozenDict) else _like(value, items)
     if isinstance(value, linen.Module):
         return value.clone(**_parts(module_fields(value), path, changes))
@@ -48,7 +52,7 @@ def changed(value: Any, path: str, changes: Changes) -> Any:
 
 def _parts(parts: Mapping[str, Any], path: str, changes: Changes) -> dict[str, Any]:
     """Those parts that change."""
-    new = {name: changed(part, f"{path}.{name}", changes) for name, part in parts.items()}
+    new = {name: with_changes(part, f"{path}.{name}", changes) for name, part in parts.items()}
     return {name: part for name, part in new.items() if part is not parts[name]}
 
 
@@ -68,7 +72,7 @@ def _object(value: Any, path: str, changes: Changes) -> Any:
     return again
 
 
-def _reshaped(value: Any, path: str, changes: Changes) -> Any:
+def _with_shape(value: Any, path: str, changes: Changes) -> Any:
     rank = len(value.shape)
     shape = tuple(
         changes.get(dimension(path, axis - rank), size) for axis, size in enumerate(value.shape)

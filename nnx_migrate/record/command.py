@@ -55,11 +55,11 @@ def record(options: RecordOptions) -> int:
 
 
 def environment_for(
-    inherited: Mapping[str, str], output: Path, options: RecordOptions
+    environ: Mapping[str, str], output: Path, options: RecordOptions
 ) -> dict[str, str]:
     """The command's environment: three variables of ours, and our folder first on PYTHONPATH."""
-    environment = dict(inherited)
-    paths = [str(STARTUP), *filter(None, [inherited.get("PYTHONPATH")])]
+    environment = dict(environ)
+    paths = [str(STARTUP), *filter(None, [environ.get("PYTHONPATH")])]
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     environment[FILE] = str(output)
     environment[SECONDS] = str(options.seconds)

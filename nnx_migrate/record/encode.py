@@ -91,17 +91,17 @@ class Encoder:
         return self._other(value, depth)
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> Encoded:
-        names = [name for name in value if isinstance(name, int) or self._is_written(name)]
+        names = [name for name in value if isinstance(name, int) or self._is_in_source(name)]
         if len(names) != len(value):
             return opaque(value)
         return {"$": "dict", "items": [[name, self(item, depth)] for name, item in value.items()]}
 
-    def _is_written(self, name: Any) -> bool:
-        known = (self.has_text, self.has_word, self.has_keyword)
-        return isinstance(name, str) and any(knows(name) for knows in known)
+    def _is_in_source(self, name: Any) -> bool:
+        searches = (self.has_text, self.has_word, self.has_keyword)
+        return isinstance(name, str) and any(knows(name) for knows in searches)
 
     def _other(self, value: Any, depth: int) -> Encoded:
-        name = qualified(value)
+        name = qualified_name(value)
         if name is not None:
             return {"$": "name", "module": name[0], "name": name[1]}
         if isinstance(value, np.dtype):
@@ -114,12 +114,12 @@ class Encoder:
         return opaque(value)
 
     def _with_fields(self, kind: str, value: Any, fields: Mapping[str, Any], depth: int) -> Encoded:
-        encoded = {name: self(item, depth) for name, item in fields.items()}
+        encodings = {name: self(item, depth) for name, item in fields.items()}
         for name, item in fields.items():
             is_default = getattr(type(value), name, fields) is item
-            if is_default and any(unreadable(encoded[name])):
-                encoded[name] = {"$": "default"}
-        return {**_named(kind, type(value)), "fields": encoded}
+            if is_default and any(unreadable(encodings[name])):
+                encodings[name] = {"$": "default"}
+        return {**_named(kind, type(value)), "fields": encodings}
 
     def _made_function(self, value: types.FunctionType, depth: int) -> Encoded:
         """What ``maker(...)`` returned, when calling it again with its closure gives the same."""
@@ -130,7 +130,7 @@ class Encoder:
         fields = {name: self(item, depth) for name, item in arguments.items()}
         return {"$": "call", "module": maker[0], "name": maker[1], "fields": fields}
 
-    def _numbers_of(self, value: Any, nested: int = _NESTED) -> dict[str, Encoded]:
+    def _numbers_of(self, value: Any, depth: int = _NESTED) -> dict[str, Encoded]:
         """Numbers that a config object holds under names that the code reads.
 
         Also in lists of numbers and in the config objects that it holds, which come last.
@@ -143,8 +143,8 @@ class Encoder:
         inner = {
             name: {**_named("object", type(item)), "fields": numbers}
             for name, item in read.items()
-            if nested and name not in plain
-            for numbers in (self._numbers_of(item, nested - 1),)
+            if depth and name not in plain
+            for numbers in (self._numbers_of(item, depth - 1),)
             if numbers
         }
         return {**plain, **inner}
@@ -180,7 +180,7 @@ def module_fields(module: linen.Module) -> dict[str, Any]:
     }
 
 
-def qualified(value: Any) -> tuple[str, str] | None:
+def qualified_name(value: Any) -> tuple[str, str] | None:
     """Module and qualified name under which importing finds exactly this class or function."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     name = name or getattr(value, "__name__", None)
@@ -233,7 +233,7 @@ def made_by(function: types.FunctionType) -> tuple[tuple[str, str], dict[str, An
     except Exception:  # noqa: BLE001 - a function of the user's that does not take its closure
         return None
     same = getattr(again, "__code__", None) is function.__code__
-    place = qualified(maker)
+    place = qualified_name(maker)
     return (place, arguments) if same and place and _same_closure(function, again) else None
 
 

@@ -40,13 +40,13 @@ def _after(loader: importlib.abc.Loader) -> None:
     """Make this one loader start the recorder once it has run the module."""
     execute = loader.exec_module
 
-    def executed(module: ModuleType) -> None:
+    def exec_module(module: ModuleType) -> None:
         execute(module)
         from nnx_migrate.record.session import begin
 
         begin(Path(os.environ[FILE]), float(os.environ[SECONDS]))
 
-    loader.exec_module = executed  # type: ignore[method-assign]
+    loader.exec_module = exec_module  # type: ignore[method-assign]
 
 
 def start() -> None:

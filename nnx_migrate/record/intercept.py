@@ -22,13 +22,13 @@ from flax import linen
 class Listener(Protocol):
     """Told of what happens in a thread; must not raise."""
 
-    def defined(self, cls: type[linen.Module], frame: FrameType) -> None:
+    def on_class(self, cls: type[linen.Module], frame: FrameType) -> None:
         """A class statement was run, in this frame or one that called it."""
 
-    def built(self, module: linen.Module) -> None:
+    def on_instance(self, module: linen.Module) -> None:
         """A module has its fields, and its scope where it is built inside another."""
 
-    def called(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
+    def on_call(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
         """A method is about to run."""
 
 
@@ -45,14 +45,14 @@ class Call:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.inside = inside  # the module whose method calls
 
-    def bound(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Arguments by parameter name, without defaults. Raises TypeError when they do not fit."""
         signature = _signature(self.function)
         arguments = dict(signature.bind(None, *self.args, **self.kwargs).arguments)
         arguments.pop(next(iter(signature.parameters)))
         return arguments
 
-    def passed(self) -> dict[str, str]:
+    def argument_kinds(self) -> dict[str, str]:
         """How each argument was given: ``position``, ``star``, ``keyword`` or ``keywords``."""
         signature = _signature(self.function)
         kinds: Mapping[Any, str] = {
@@ -63,7 +63,7 @@ class Call:
         return {
             name: kinds.get(signature.parameters[name].kind)
             or ("position" if name in names and name not in self.kwargs else "keyword")
-            for name in self.bound()
+            for name in self.arguments()
         }
 
 
@@ -93,13 +93,13 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 
 class _Nobody:
-    def defined(self, cls: type[linen.Module], frame: FrameType) -> None:
+    def on_class(self, cls: type[linen.Module], frame: FrameType) -> None:
         """Nothing."""
 
-    def built(self, module: linen.Module) -> None:
+    def on_instance(self, module: linen.Module) -> None:
         """Nothing."""
 
-    def called(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
+    def on_call(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
         """Nothing."""
 
 
@@ -119,27 +119,27 @@ def install(listener: Listener) -> None:
     post_init: Any = linen.Module.__post_init__
     call_method: Any = linen.Module._call_wrapped_method
 
-    def defined(cls: type[linen.Module], *args: Any, **kwargs: Any) -> None:
+    def subclass_hook(cls: type[linen.Module], *args: Any, **kwargs: Any) -> None:
         init_subclass(cls, *args, **kwargs)
-        _listener().defined(cls, sys._getframe(1))
+        _listener().on_class(cls, sys._getframe(1))
 
-    def built(self: linen.Module) -> None:
+    def post_init_hook(self: linen.Module) -> None:
         post_init(self)
-        _listener().built(self)
+        _listener().on_instance(self)
 
-    def called(self: linen.Module, fun: Any, args: Any, kwargs: Any) -> Any:
+    def call_hook(self: linen.Module, fun: Any, args: Any, kwargs: Any) -> Any:
         stack = _thread.stack
         name = getattr(fun, "__name__", "")
         if name == "setup" or not hasattr(type(self), name):  # a function that a transform made
             return call_method(self, fun, args, kwargs)
         call = Call(fun, args, kwargs, stack[-1] if stack else None)
-        _listener().called(self, fun, call)
+        _listener().on_call(self, fun, call)
         _thread.stack = (*stack, self)
         try:
             return call_method(self, fun, args, kwargs)
         finally:
             _thread.stack = stack
 
-    linen.Module.__init_subclass__ = classmethod(defined)  # type: ignore[assignment]
-    linen.Module.__post_init__ = built  # type: ignore[method-assign]
-    linen.Module._call_wrapped_method = called  # type: ignore[method-assign]
+    linen.Module.__init_subclass__ = classmethod(subclass_hook)  # type: ignore[assignment]
+    linen.Module.__post_init__ = post_init_hook  # type: ignore[method-assign]
+    linen.Module._call_wrapped_method = call_hook  # type: ignore[method-assign]

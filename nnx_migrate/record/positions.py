@@ -59,6 +59,6 @@ def _span(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
         line, end_line, column, end_column = next(
             islice(code.co_positions(), instruction // 2, None), (None, None, None, None)
         )
-        known = None not in (line, end_line, column, end_column)
-        _known[key] = (line, column, end_line, end_column) if known else None  # type: ignore[assignment]
+        is_complete = None not in (line, end_line, column, end_column)
+        _known[key] = (line, column, end_line, end_column) if is_complete else None  # type: ignore[assignment]
     return _known[key]

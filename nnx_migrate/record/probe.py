@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from nnx_migrate.evidence.observations import Call, Number, Role, Trace
-from nnx_migrate.record.change import changed
+from nnx_migrate.record.change import with_changes
 from nnx_migrate.record.source_files import SourceFiles
 from nnx_migrate.record.trace import Subject, trace
 
@@ -39,7 +39,7 @@ class Probing:
         if time.monotonic() > self.deadline:
             return None
         try:
-            calls = trace(_changed(self.subject, changes), self.files)
+            calls = trace(_with_changes(self.subject, changes), self.files)
         except Exception as error:  # noqa: BLE001 - the user's code may refuse in any way
             self.traces.append(Trace(changes, failure=type(error).__name__))
             return None
@@ -68,20 +68,20 @@ def probe(probing: Probing) -> None:
 
 def _role(probing: Probing, name: str, value: Number) -> Role:
     """Change one source, alone or with those it is tied to."""
-    calls = probing.attempt({name: _scaled(value, 2)})
+    calls = probing.attempt({name: _scale(value, 2)})
     if calls is not None:
-        probing.attempt({name: _scaled(value, 3)})
+        probing.attempt({name: _scale(value, 3)})
         same = _structure(calls) == _structure(probing.base)
         return Role(name, value, "free" if same else "structural")
-    for tied in _ties(probing, name, value):
-        changes = {one: _scaled(probing.sources[one], 2) for one in (name, *tied)}
+    for partners in _ties(probing, name, value):
+        changes = {one: _scale(probing.sources[one], 2) for one in (name, *partners)}
         if probing.attempt(changes) is not None:
-            probing.attempt({one: _scaled(probing.sources[one], 3) for one in (name, *tied)})
-            return Role(name, value, "tied", tied)
+            probing.attempt({one: _scale(probing.sources[one], 3) for one in (name, *partners)})
+            return Role(name, value, "tied", partners)
     return Role(name, value, "stuck")
 
 
-def _scaled(value: Number, factor: int) -> Number:
+def _scale(value: Number, factor: int) -> Number:
     return value * factor if value else _FROM_ZERO[factor]
 
 
@@ -146,15 +146,18 @@ def _sizes(calls: tuple[Call, ...]) -> dict[tuple[Any, ...], int]:
 
 def _group(probing: Probing, name: str, factor: int) -> dict[str, Number]:
     """A source and those it is tied to, all changed by one factor."""
-    names = (name, *probing.roles[name].tied)
-    return {one: _scaled(probing.sources[one], factor) for one in names}
+    names = (name, *probing.roles[name].partners)
+    return {one: _scale(probing.sources[one], factor) for one in names}
 
 
-def _changed(subject: Subject, changes: Mapping[str, Number]) -> Subject:
+def _with_changes(subject: Subject, changes: Mapping[str, Number]) -> Subject:
     return Subject(
         subject.cls,
-        {name: changed(value, f"self.{name}", changes) for name, value in subject.fields.items()},
+        {
+            name: with_changes(value, f"self.{name}", changes)
+            for name, value in subject.fields.items()
+        },
         subject.method,
-        {name: changed(value, name, changes) for name, value in subject.arguments.items()},
+        {name: with_changes(value, name, changes) for name, value in subject.arguments.items()},
         subject.rngs,
     )

@@ -63,7 +63,7 @@ class Session:
     def __post_init__(self) -> None:
         self.encoder = Encoder(self.files.has_text, self.files.has_word, self.files.has_keyword)
 
-    def defined(self, cls: type[linen.Module], frame: FrameType) -> None:
+    def on_class(self, cls: type[linen.Module], frame: FrameType) -> None:
         """Keep what the function around a class was called with."""
         try:
             filename = file_of(cls) if is_local(cls) else None
@@ -76,10 +76,10 @@ class Session:
         if found:
             self.around[cls] = found
 
-    def built(self, module: linen.Module) -> None:
+    def on_instance(self, module: linen.Module) -> None:
         """Only traces need to know where a module is built."""
 
-    def called(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
+    def on_call(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
         """Keep a call that differs from those before."""
         name = getattr(function, "__name__", "")
         own = type(call.inside) is type(module) and call.inside is not None
@@ -117,7 +117,7 @@ class Session:
 
     def _keep(self, found: _Class, module: linen.Module, name: str, call: Call) -> None:
         bare = module.clone(parent=None, _deep_clone=True, _reset_names=True, name=None)
-        arguments = jax.tree.map(_abstract, call.bound(), is_leaf=is_array)
+        arguments = jax.tree.map(_abstract, call.arguments(), is_leaf=is_array)
         fields = module_fields(bare)
         scope: Any = module.scope
         instance = observations.Instance(
@@ -129,16 +129,16 @@ class Session:
             collections=tuple(sorted(scope.root._variables)),
             mutable=_mutable(module),
             outermost=call.inside is None,
-            passed=call.passed(),
+            argument_kinds=call.argument_kinds(),
             arguments=self.around.get(type(module), {}),
-            initialised=module.is_initializing(),
+            is_initialization=module.is_initializing(),
         )
         subject = Subject(type(module), fields, name, arguments, instance.rngs)
-        known, _ = found.instances.get(instance.digest, (instance, subject))
+        earlier, _ = found.instances.get(instance.digest, (instance, subject))
         both = replace(
-            known,
-            mutable=tuple(sorted({*known.mutable, *instance.mutable})),
-            initialised=known.initialised or instance.initialised,
+            earlier,
+            mutable=tuple(sorted({*earlier.mutable, *instance.mutable})),
+            is_initialization=earlier.is_initialization or instance.is_initialization,
         )
         found.instances[instance.digest] = (both, subject)
 
@@ -152,21 +152,21 @@ class Session:
         found = [one for one in self.classes.values() if one is not None and one.instances]
         if not found:
             return
-        with _unseen(), listening(None):
+        with _silence(), listening(None):
             deadline = time.monotonic() + self.seconds
-            known = store.traced(self.output)
+            digests = store.traced_digests(self.output)
             instances: list[observations.Instance] = []
             for number, cls in enumerate(sorted(found, key=_size)):
                 share = (deadline - time.monotonic()) / (len(found) - number)
-                instances += self._traced(cls, known, max(share, 0.0) + time.monotonic())
+                instances += self._traces(cls, digests, max(share, 0.0) + time.monotonic())
             store.add(self.output, self.files.all, instances, self.notes)
 
-    def _traced(
-        self, cls: _Class, known: frozenset[str], deadline: float
+    def _traces(
+        self, cls: _Class, digests: frozenset[str], deadline: float
     ) -> Iterator[observations.Instance]:
-        probed = 0
+        probe_count = 0
         for instance, subject in cls.instances.values():
-            if instance.digest in known:
+            if instance.digest in digests:
                 yield instance
                 continue
             limit = min(deadline, time.monotonic() + _PER_INSTANCE)
@@ -175,8 +175,8 @@ class Session:
             collections = instance.collections
             try:
                 (_, collections), depends = code_run(subject, self.files)
-                probe(probing) if probed < _PROBED else _only_once(probing)
-                probed += 1
+                probe(probing) if probe_count < _PROBED else _only_once(probing)
+                probe_count += 1
             except NotAlone as error:
                 probing.traces[:] = [observations.Trace({}, failure=str(error))]
             except Exception as error:  # noqa: BLE001 - the class cannot run alone
@@ -241,16 +241,16 @@ def _quick_key(module: linen.Module, name: str, call: Call) -> tuple[Any, tuple[
 def _mutable(module: linen.Module) -> tuple[str, ...]:
     """The collections that a call names as mutable; that of an initialisation names none."""
     scope: Any = module.scope
-    given = scope.mutable
-    if module.is_initializing() or isinstance(given, bool | DenyList):
+    filter_ = scope.mutable
+    if module.is_initializing() or isinstance(filter_, bool | DenyList):
         return ()
-    return (given,) if isinstance(given, str) else tuple(sorted(given))
+    return (filter_,) if isinstance(filter_, str) else tuple(sorted(filter_))
 
 
 @contextlib.contextmanager
-def _unseen() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     """The user's code runs again here: nothing it prints, logs or warns of may show."""
-    disabled = logging.root.manager.disable
+    level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
         with (
@@ -261,7 +261,7 @@ def _unseen() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(disabled)
+        logging.disable(level)
 
 
 def begin(output: Path, seconds: float) -> None:
@@ -277,11 +277,11 @@ def begin(output: Path, seconds: float) -> None:
             if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
                 sys.excepthook(type(error), error, error.__traceback__)
 
-    def forked(session: Session) -> None:
+    def in_fork(session: Session) -> None:
         session.classes.clear()
         multiprocessing.util.Finalize(None, end, exitpriority=0)
 
     intercept.install(session)
     atexit.register(end)
     # A forked worker ends without atexit, but runs what multiprocessing itself finalizes.
-    multiprocessing.util.register_after_fork(session, forked)
+    multiprocessing.util.register_after_fork(session, in_fork)

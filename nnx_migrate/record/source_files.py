@@ -24,7 +24,7 @@ _LONGEST = 60  # strings of code that name choices are shorter
 class SourceFiles:
     """Files met so far in this process, each read once."""
 
-    known: dict[str, _Read | None] = field(default_factory=dict)
+    reads: dict[str, _Read | None] = field(default_factory=dict)
 
     def file(self, filename: str) -> SourceFile | None:
         """The user's file of that name; None for libraries, the standard library and no file."""
@@ -33,25 +33,25 @@ class SourceFiles:
 
     def has_text(self, text: str) -> bool:
         """Whether a string stands as a literal in some file met so far."""
-        return any(read is not None and text in read.literals for read in self.known.values())
+        return any(read is not None and text in read.literals for read in self.reads.values())
 
     def has_word(self, word: str) -> bool:
         """Whether an attribute of that name is read in some file met so far."""
-        return any(read is not None and word in read.attributes for read in self.known.values())
+        return any(read is not None and word in read.attributes for read in self.reads.values())
 
     def has_keyword(self, word: str) -> bool:
         """Whether an argument is given by that name in some file met so far."""
-        return any(read is not None and word in read.keywords for read in self.known.values())
+        return any(read is not None and word in read.keywords for read in self.reads.values())
 
     @property
     def all(self) -> list[SourceFile]:
         """Every user's file met so far."""
-        return [read.file for read in self.known.values() if read]
+        return [read.file for read in self.reads.values() if read]
 
     def _read(self, filename: str) -> _Read | None:
-        if filename not in self.known:
-            self.known[filename] = _read(filename)
-        return self.known[filename]
+        if filename not in self.reads:
+            self.reads[filename] = _read(filename)
+        return self.reads[filename]
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def is_library(filename: str) -> bool:
     """Whether a file belongs to jax, flax or others whose code no one migrates."""
     if filename.startswith(("<", _OWN)):
         return True
-    _, installed, inside = filename.rpartition("site-packages/")
-    if installed:
+    _, separator, inside = filename.rpartition("site-packages/")
+    if separator:
         return inside.split("/")[0].removesuffix(".py") in _LIBRARIES
     return filename.startswith(_STANDARD_LIBRARY)
 

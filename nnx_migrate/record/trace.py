@@ -48,10 +48,10 @@ class _Collector:
     count: int = 0
     own: list[tuple[str, dict[str, Shape]]] = field(default_factory=list)
 
-    def defined(self, cls: type[linen.Module], frame: FrameType) -> None:
+    def on_class(self, cls: type[linen.Module], frame: FrameType) -> None:
         """Only the program's own classes count."""
 
-    def built(self, module: linen.Module) -> None:
+    def on_instance(self, module: linen.Module) -> None:
         """Remember the place, on the module until its path is known.
 
         A module that ``setup`` assigns passes here again with its scope; one that a lifted
@@ -69,24 +69,24 @@ class _Collector:
         if site is not None and module.scope is not None:
             self.sites.setdefault(tuple(module.scope.path), site)
 
-    def called(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
+    def on_call(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
         """Note one call of a submodule."""
         if module.scope is None:
             return
         self._locate(module)
         path = tuple(module.scope.path)
         if not path:
-            own = dict(self.shapes_of(call.bound()))
+            own = dict(self.shapes_of(call.arguments()))
             self.own.append((getattr(function, "__name__", ""), own))
         if not path or len(path) > 2:
             return
         where = caller(self.files)
         place = (where.line, where.column) if where else (0, 0)
         builds = f"{type(module).__module__}.{type(module).__qualname__}"
-        shapes = self.shapes_of(call.bound())
+        shapes = self.shapes_of(call.arguments())
         self.calls[(path, builds, getattr(function, "__name__", ""), shapes, place)] = None
 
-    def seen(self) -> tuple[observations.Call, ...]:
+    def submodule_calls(self) -> tuple[observations.Call, ...]:
         """The calls of everything the class itself built."""
         order = sorted((count, path) for path, (_, count) in self.sites.items() if len(path) == 1)
         ordinals: dict[_Path, int] = {}
@@ -116,10 +116,10 @@ def trace(subject: Subject, files: SourceFiles) -> tuple[observations.Call, ...]
 
     Raises what the class's own code raises, and NotAlone.
     """
-    return initialised(subject, files)[0]
+    return initialization(subject, files)[0]
 
 
-def initialised(
+def initialization(
     subject: Subject, files: SourceFiles
 ) -> tuple[tuple[observations.Call, ...], tuple[str, ...]]:
     """The calls of a subject's submodules, and the collections that its initialisation makes.
@@ -140,10 +140,10 @@ def initialised(
     dynamic = [index for index, leaf in enumerate(leaves) if is_array(leaf)]
 
     def initialise(key: Any, values: Sequence[Any]) -> Any:
-        filled = list(leaves)
+        all_leaves = list(leaves)
         for index, value in zip(dynamic, values, strict=True):
-            filled[index] = value
-        args, kwargs = positional(subject, jax.tree.unflatten(treedef, filled))
+            all_leaves[index] = value
+        args, kwargs = positional(subject, jax.tree.unflatten(treedef, all_leaves))
         rngs = {name: jax.random.fold_in(key, i) for i, name in enumerate(subject.rngs)}
         streams = {"params": key, **rngs}
         with listening(collector):
@@ -153,10 +153,10 @@ def initialised(
     try:
         variables = jax.eval_shape(initialise, key, [leaves[index] for index in dynamic])
     finally:  # the reason, also where what the decorator made of the call fails
-        recorded = (subject.method, dict(shapes_of(subject.arguments)))
-        if collector.own and recorded not in collector.own:
+        own_call = (subject.method, dict(shapes_of(subject.arguments)))
+        if collector.own and own_call not in collector.own:
             raise NotAlone(f"a decorator stands between {subject.method} and its callers")
-    return collector.seen(), tuple(sorted(variables))
+    return collector.submodule_calls(), tuple(sorted(variables))
 
 
 def positional(
@@ -183,7 +183,7 @@ def code_run(
     before = sys.getprofile()
     sys.setprofile(profile)
     try:
-        result = initialised(subject, files)
+        result = initialization(subject, files)
     finally:
         sys.setprofile(before)
     found = (files.file(name) for name in {code.co_filename for code in codes})

@@ -17,7 +17,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
 from nnx_migrate.evidence.observations import Instance, Place
 from nnx_migrate.evidence.read import Evidence, RecordedClass, RecordedSize, Sighting
-from nnx_migrate.evidence.values import kind_of, replaced
+from nnx_migrate.evidence.values import kind_of, replace_numbers
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
 from nnx_migrate.sizes.static_parameters import defaults_of
@@ -180,9 +180,9 @@ class ClassEvidence:
     def _surroundings(self, one: Sighting) -> Surroundings:
         """What an expression may read in one trace."""
         instance = self.recorded.instances[one.instance]
-        inputs = {n: replaced(value, n, one.changes) for n, value in instance.inputs.items()}
+        inputs = {n: replace_numbers(value, n, one.changes) for n, value in instance.inputs.items()}
         names = {n: v if kind_of(v) == "plain" else _GIVEN for n, v in inputs.items()}
-        fields = replaced(instance.fields, "self", one.changes)
+        fields = replace_numbers(instance.fields, "self", one.changes)
         return Surroundings(fields, inputs, {**_left_out(self.info, instance), **names})
 
 

@@ -195,7 +195,7 @@ def _layer_field(symbol: str, own: Static) -> Submodule:
     """A built-in layer that comes in as a field, with the sizes that keep their names in NNX."""
     layer = layer_of(symbol)
     assert layer is not None
-    kept = (layer.attributes or {}).items() & {(name, name) for name in layer.required}
+    kept = (layer.attributes or {}).items() & {(name, name) for name in layer.required_fields}
     names = sorted(name for name, _ in kept)
     sizes: dict[str, Value] = {
         name: Static(Expr(ast.Attribute(own.expr.node, name, ast.Load()))) for name in names

@@ -129,7 +129,7 @@ def _layer(layer: Layer) -> Iterator[str]:
     if layer.attributes is not None:
         kept = [f"`{a}`" if a == b else f"`{a}` as `{b}`" for a, b in layer.attributes.items()]
         yield f"- fields that can be read of the built layer: {', '.join(kept) or 'none'}"
-    for field, recipe in layer.unsupported.items():
+    for field, recipe in layer.recipes.items():
         yield f"- no counterpart: `{field}`; {recipe}"
     yield ""
 

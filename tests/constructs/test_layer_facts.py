@@ -34,7 +34,7 @@ def test_the_fields_are_linens_in_linens_order(layer: Layer) -> None:
     fields = [one for one in found if one.init and one.name not in PLACEMENT]
     needed = (dataclasses.MISSING, dataclasses.MISSING)
     assert layer.fields == tuple(one.name for one in fields)
-    assert layer.required == tuple(
+    assert layer.required_fields == tuple(
         one.name for one in fields if (one.default, one.default_factory) == needed
     )
 

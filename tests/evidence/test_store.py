@@ -62,7 +62,7 @@ def test_what_is_stored_is_read_back_with_the_solved_size(file: Path) -> None:
     assert cls.key == KEY
     size = cls.sizes[(SITE, "", "__call__", "inputs", -1)]
     assert size.expression == "x.shape[-1]"
-    assert (cls.traced, cls.seen_by(SITE)) == (1, 1)
+    assert (cls.trace_count, cls.seen_by(SITE)) == (1, 1)
 
 
 def test_a_second_run_with_the_same_calls_adds_nothing(file: Path) -> None:

@@ -159,7 +159,7 @@ def test_arguments_with_a_string_from_outside_are_left_out(project: Path) -> Non
 
 
 def test_how_inputs_were_passed_is_stored_in_the_order_of_the_call(project: Path) -> None:
-    passed = instances(project, "make.<locals>.Foo")[0].passed
+    passed = instances(project, "make.<locals>.Foo")[0].argument_kinds
     assert list(passed.items()) == [
         ("x", "position"),
         ("train", "position"),
@@ -174,8 +174,8 @@ def test_classes_of_one_name_are_recorded_apart(project: Path) -> None:
 
 def test_calls_alike_are_one_instance_that_was_initialised_and_mutable(project: Path) -> None:
     first, second = instances(project, "generic.<locals>.Bar")
-    assert (first.initialised, first.mutable) == (True, ("state",))
-    assert (second.initialised, second.mutable) == (False, ("state",))
+    assert (first.is_initialization, first.mutable) == (True, ("state",))
+    assert (second.is_initialization, second.mutable) == (False, ("state",))
 
 
 ALL = "11 recorded modules: 8 identical, 3 not compared"

@@ -183,7 +183,7 @@ def test_a_submodule_that_only_some_instances_have_is_told(evidence: Evidence) -
     sites = {lines[site.line - 1].strip(): site for site, *_ in cls.sizes}
     (project,) = [site for line, site in sites.items() if "project" in line]
     (first,) = [site for line, site in sites.items() if "(3, 3)" in line]
-    assert (cls.traced, cls.seen_by(first), cls.seen_by(project)) == (2, 2, 1)
+    assert (cls.trace_count, cls.seen_by(first), cls.seen_by(project)) == (2, 2, 1)
 
 
 def test_fields_inputs_streams_and_collections_are_written_down(evidence: Evidence) -> None:

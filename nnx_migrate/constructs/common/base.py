@@ -130,9 +130,9 @@ class LayerCall:
         """``rngs=rngs``."""
         return named("rngs", self.rngs)
 
-    def left(self, kept: Collection[ast.expr]) -> list[str]:
-        """Comments of the arguments that are not ``kept``."""
-        return left_comments(self.source, self.call, kept)
+    def comments_without(self, nodes: Collection[ast.expr]) -> list[str]:
+        """Comments of the arguments that are not among ``nodes``."""
+        return comments_without(self.source, self.call, nodes)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Arguments:
     ``open`` says that ``*args`` or ``**kwargs`` pass more than the text shows.
     """
 
-    given: Mapping[str, ast.expr]
+    values: Mapping[str, ast.expr]
     open: bool = False
 
 
@@ -175,7 +175,7 @@ def bind(call: ast.Call, fields: tuple[str, ...]) -> Arguments | Refusal:
             "remove the extra ones",
             call,
         )
-    given = dict(zip(order, call.args, strict=False))
+    values = dict(zip(order, call.args, strict=False))
     for keyword in call.keywords:
         assert keyword.arg is not None
         if keyword.arg not in order:
@@ -184,12 +184,12 @@ def bind(call: ast.Call, fields: tuple[str, ...]) -> Arguments | Refusal:
                 f"Linen's arguments here are {', '.join(fields)}",
                 keyword,
             )
-        if keyword.arg in given:
+        if keyword.arg in values:
             return Refusal(
                 f"argument {keyword.arg!r} is given twice", "remove one of the two", keyword
             )
-        given[keyword.arg] = keyword.value
-    return Arguments({k: v for k, v in given.items() if k not in PLACEMENT})
+        values[keyword.arg] = keyword.value
+    return Arguments({k: v for k, v in values.items() if k not in PLACEMENT})
 
 
 def is_literal(node: ast.expr | None, *values: object) -> bool:
@@ -216,13 +216,13 @@ def same_call(
     beyond the ``limit`` fields a Linen layer has of its own.
     """
     keywords = [one for one in call.keywords if keep_placement or one.arg not in PLACEMENT]
-    kept = [*map(source.argument, call.args[:limit]), *map(source.keyword, keywords)]
-    left = left_comments(source, call, [*call.args[:limit], *(one.value for one in keywords)])
-    return made_call(function, *first, *kept, *extra, left=left, unit=source.unit)
+    arguments = [*map(source.argument, call.args[:limit]), *map(source.keyword, keywords)]
+    left = comments_without(source, call, [*call.args[:limit], *(one.value for one in keywords)])
+    return made_call(function, *first, *arguments, *extra, left=left, unit=source.unit)
 
 
-def left_comments(source: Source, call: ast.Call, kept: Collection[ast.expr]) -> list[str]:
-    """The comments of the arguments of a call that are not ``kept``."""
+def comments_without(source: Source, call: ast.Call, nodes: Collection[ast.expr]) -> list[str]:
+    """The comments of the arguments of a call that are not among ``nodes``."""
     values = given_values(call)
-    gone = [one for one in values if one not in kept]
-    return [comment for one in gone for comment in source.comments(one).all]
+    others = [one for one in values if one not in nodes]
+    return [comment for one in others for comment in source.comments(one).all]

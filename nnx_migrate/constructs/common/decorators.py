@@ -11,15 +11,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from nnx_migrate.constructs.common.base import Code, Refusal, Source, is_literal, left_comments
+from nnx_migrate.constructs.common.base import Code, Refusal, Source, comments_without, is_literal
 from nnx_migrate.constructs.common.lifts import is_shared, other_metadata
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
 
 _REMAT = {"flax.linen.remat", "flax.linen.checkpoint"}
 _REMAT_DEFAULTS = {"variables": True, "rngs": True, "concrete": False, "methods": None}
-_REMAT_KEPT = ("prevent_cse", "static_argnums", "policy")
-_LIFTS_KEPT: Mapping[str, tuple[str, ...]] = {
+_REMAT_OPTIONS = ("prevent_cse", "static_argnums", "policy")
+_LIFT_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "scan": (
         *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes"),
         *("out_axes", "length", "reverse", "unroll", "metadata_params"),
@@ -40,48 +40,48 @@ def partial_decorator(decorator: ast.Call, symbol: str, source: Source) -> Code 
             "pass them as keywords",
             decorator,
         )
-    given = {str(keyword.arg): keyword.value for keyword in decorator.keywords}
+    options = {str(keyword.arg): keyword.value for keyword in decorator.keywords}
     if symbol in _REMAT:
-        return _remat(decorator, given, source)
+        return _remat(decorator, options, source)
     name = symbol.removeprefix("flax.linen.")
-    if name in _LIFTS_KEPT:
-        return _lift(name, decorator, given, source)
+    if name in _LIFT_OPTIONS:
+        return _lift(name, decorator, options, source)
     return None
 
 
-def _remat(decorator: ast.Call, given: Mapping[str, ast.expr], source: Source) -> Code | Refusal:
-    for name, value in given.items():
-        if name in _REMAT_KEPT:
+def _remat(decorator: ast.Call, values: Mapping[str, ast.expr], source: Source) -> Code | Refusal:
+    for name, value in values.items():
+        if name in _REMAT_OPTIONS:
             continue
         if name not in _REMAT_DEFAULTS or not is_literal(value, _REMAT_DEFAULTS[name]):
             return Refusal(f"remat with {name}=", "wrap the method in nnm.remat by hand", value)
-    kept = {name: value for name, value in given.items() if name in _REMAT_KEPT}
-    return Code(_partial(decorator, "nnm.remat", kept, source), frozenset({"nnm"}))
+    options = {name: value for name, value in values.items() if name in _REMAT_OPTIONS}
+    return Code(_partial(decorator, "nnm.remat", options, source), frozenset({"nnm"}))
 
 
 def _lift(
-    name: str, decorator: ast.Call, given: Mapping[str, ast.expr], source: Source
+    name: str, decorator: ast.Call, values: Mapping[str, ast.expr], source: Source
 ) -> Code | Refusal:
     """``scan`` and ``vmap``."""
     recipe = "lift a class that has the method as its __call__"
-    for option, value in given.items():
-        if option not in _LIFTS_KEPT[name]:
+    for option, value in values.items():
+        if option not in _LIFT_OPTIONS[name]:
             return Refusal(f"a method lifted by {name} with {option}=", recipe, value)
-    if not is_shared(given.get("variable_axes")):
+    if not is_shared(values.get("variable_axes")):
         return Refusal(f"a method lifted by {name} that stacks variables", recipe, decorator)
-    refusal = other_metadata(name, given)
+    refusal = other_metadata(name, values)
     if refusal is not None:
         return refusal
-    kept = dict(given)
+    options = dict(values)
     if name == "scan":
-        kept.pop("variable_axes", None)
-    return Code(_partial(decorator, f"nnm.{name}", kept, source), frozenset({"nnm"}))
+        options.pop("variable_axes", None)
+    return Code(_partial(decorator, f"nnm.{name}", options, source), frozenset({"nnm"}))
 
 
 def _partial(
-    decorator: ast.Call, target: str, kept: Mapping[str, ast.expr], source: Source
+    decorator: ast.Call, target: str, values: Mapping[str, ast.expr], source: Source
 ) -> Expression:
-    options = [source.argument(value, name) for name, value in kept.items()]
-    left = left_comments(source, decorator, [*kept.values()])
+    options = [source.argument(value, name) for name, value in values.items()]
+    left = comments_without(source, decorator, [*values.values()])
     function = source.render(decorator.func)
     return made_call(function, target, *options, left=left, unit=source.unit)

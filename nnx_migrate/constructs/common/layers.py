@@ -42,11 +42,11 @@ def read(layer: Layer, call: LayerCall) -> Arguments | Refusal:
     arguments = bind(call.call, layer.fields)
     if isinstance(arguments, Refusal) or arguments.open:
         return arguments
-    for name in layer.required:
-        if name not in arguments.given:
+    for name in layer.required_fields:
+        if name not in arguments.values:
             return Refusal(f"{layer.name} without {name!r}", f"pass {name}=", call.call)
-    for name, recipe in layer.unsupported.items():
-        value = arguments.given.get(name)
+    for name, recipe in layer.recipes.items():
+        value = arguments.values.get(name)
         if value is not None and not is_literal(value, None):
             return Refusal(f"{name!r} of {layer.name} has no NNX counterpart", recipe, value)
     return arguments
@@ -67,7 +67,7 @@ def missing_size(layer: Layer, call: LayerCall) -> Refusal | None:
 def has_function(layer: Layer, arguments: Arguments) -> bool:
     """Whether a function-valued field that needs an adapter is given."""
     return any(
-        name in arguments.given and not is_literal(arguments.given[name], None)
+        name in arguments.values and not is_literal(arguments.values[name], None)
         for name in layer.functions
     )
 
@@ -99,22 +99,24 @@ def native_call(
       first: arguments of the call that come first by position.
     """
     made = [Argument(call.size(name)) for name in layer.sizes]
-    kept: list[ast.expr] = [*first]
-    placed: set[str] = set()
+    nodes: list[ast.expr] = [*first]
+    positional: set[str] = set()
     for name in layer.positional:
-        if name not in arguments.given or not _leads(layer, name, call.call):
+        if name not in arguments.values or not _leads(layer, name, call.call):
             break
-        made.append(call.source.argument(arguments.given[name]))
-        kept.append(arguments.given[name])
-        placed.add(name)
-    for name, value in arguments.given.items():
-        if name not in placed and not _is_dropped(layer, name):
+        made.append(call.source.argument(arguments.values[name]))
+        nodes.append(arguments.values[name])
+        positional.add(name)
+    for name, value in arguments.values.items():
+        if name not in positional and not _has_no_keyword(layer, name):
             made.append(call.source.argument(value, layer.keywords.get(name, name)))
-            kept.append(value)
+            nodes.append(value)
     made += [named(name, value) for name, value in extra.items()]
     made += [call.streams] if layer.takes_rngs else []
     leading = map(call.source.argument, first)
-    node = made_call(layer.target, *leading, *made, left=call.left(kept), unit=call.source.unit)
+    node = made_call(
+        layer.target, *leading, *made, left=call.comments_without(nodes), unit=call.source.unit
+    )
     return Code(node, layer.imports)
 
 
@@ -148,8 +150,8 @@ def factory(layer: Layer, call: LayerCall) -> Code | Refusal:
 
 
 def _known_sizes(layer: Layer, call: LayerCall) -> dict[str, Expression]:
-    wanted = (*layer.sizes, *layer.optional_sizes)
-    return {name: call.size(name) for name in wanted if name in call.sizes}
+    keys = (*layer.sizes, *layer.optional_sizes)
+    return {name: call.size(name) for name in keys if name in call.sizes}
 
 
 def _linen_signature(
@@ -165,6 +167,6 @@ def _leads(layer: Layer, name: str, call: ast.Call) -> bool:
     return name in layer.keywords or layer.fields.index(name) < len(call.args)
 
 
-def _is_dropped(layer: Layer, name: str) -> bool:
+def _has_no_keyword(layer: Layer, name: str) -> bool:
     """Fields without a counterpart (given as their default) and adapters that are None."""
-    return name in layer.unsupported or name in layer.functions
+    return name in layer.recipes or name in layer.functions

@@ -10,7 +10,7 @@ from nnx_migrate.edit.expressions import dotted
 Reference = Callable[[str, Context], Code | Refusal]
 
 
-def renamed(namespace: str) -> Reference:
+def in_namespace(namespace: str) -> Reference:
     """``flax.linen.x`` -> ``<namespace>.x``."""
     return lambda symbol, _: name(f"{namespace}.{last(symbol)}")
 

@@ -27,7 +27,7 @@ class Example:
     after: str
 
 
-def kept(*fields: str) -> dict[str, str]:
+def same_names(*fields: str) -> dict[str, str]:
     """Fields that the NNX layer keeps under their own names, for ``Layer.attributes``."""
     return {name: name for name in fields}
 
@@ -38,7 +38,7 @@ class Layer:
 
     Args:
       target: the class that it becomes.
-      fields: Linen's, in Linen's order; ``required`` are those without a default.
+      fields: Linen's, in Linen's order; ``required_fields`` are those without a default.
       build: the conversion of a constructor call (``native``, ``own``, or the construct's own).
       shape: the sizes that a call shows and what comes out; ``methods`` the same for others.
       sizes: keys of the sizes that the NNX layer is built with, ``optional_sizes`` of those that are
@@ -46,7 +46,7 @@ class Layer:
       positional: fields that the native layer takes by position after its sizes.
       keywords: fields that have another name in the native constructor.
       functions: fields whose functions need an adapter unless None.
-      unsupported: fields that have no counterpart unless they are left at their default, with recipe.
+      recipes: fields that have no counterpart unless they are left at their default, with recipe.
       has_factory: whether ``nnm.factory`` has a builder of Linen's signature under its name.
       annotation: the class that it becomes in annotations, if not ``target``.
       attributes: fields that the NNX layer keeps, and as what; None where it keeps all as they are.
@@ -57,8 +57,8 @@ class Layer:
       holds_modules: whether it has no variables of its own and runs the modules it is given.
       only_calls: whether it does no more with these than to call them, outside of transformations.
       at_call: fields that a call takes too, with the same meaning.
-      is_late: whether its factory makes the variables in the first call where no size is given.
-      measured: inputs by the sizes that they show, where that is not the first input.
+      defers_init: whether its factory makes the variables in the first call where no size is given.
+      size_inputs: inputs by the sizes that they show, where that is not the first input.
     """
 
     name: str
@@ -68,13 +68,13 @@ class Layer:
     build: Callable[[Layer, LayerCall], Code | Refusal]
     shape: Shape = opaque
     methods: Mapping[str, Shape] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
+    required_fields: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ("in_features",)
     optional_sizes: tuple[str, ...] = ()
     positional: tuple[str, ...] = ()
     keywords: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[str, ...] = ()
-    unsupported: Mapping[str, str] = field(default_factory=dict)
+    recipes: Mapping[str, str] = field(default_factory=dict)
     takes_rngs: bool = True
     has_factory: bool = True
     annotation: str = ""
@@ -86,8 +86,8 @@ class Layer:
     holds_modules: bool = False
     only_calls: bool = False
     at_call: tuple[str, ...] = ()
-    is_late: bool = False
-    measured: Mapping[str, str] = field(default_factory=dict)
+    defers_init: bool = False
+    size_inputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def symbols(self) -> frozenset[str]:

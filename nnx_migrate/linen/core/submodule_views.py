@@ -18,7 +18,7 @@ from flax.core import FrozenDict
 from flax.core.meta import unbox
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.inside_lazy import InsideLazy
+from nnx_migrate.linen.core.lazy_submodule_views import InsideLazy
 from nnx_migrate.linen.core.sizes.arrays import shapes_in
 from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.sharing import is_lazy, linen_place

@@ -17,7 +17,7 @@ from nnx_migrate.linen.layers.dot_product import combine_masks, dot_product_atte
 from nnx_migrate.linen.layers.layer_norm import LayerNorm
 from nnx_migrate.linen.layers.operations import default_kernel_init
 from nnx_migrate.linen.module import Module, compact, merge_param, nowrap
-from nnx_migrate.numerics.attention import appended, filled_positions
+from nnx_migrate.numerics.attention import append_position, filled_positions
 
 
 class MultiHeadDotProductAttention(Module):
@@ -164,7 +164,7 @@ class MultiHeadDotProductAttention(Module):
                 f"{query.shape}."
             )
         index = position.value
-        keys.value, values.value = appended(keys.value, values.value, index, key, value)
+        keys.value, values.value = append_position(keys.value, values.value, index, key, value)
         position.value = position.value + 1
         filled = filled_positions(index, keys.value.shape)
         return keys.value, values.value, combine_masks(mask, filled)

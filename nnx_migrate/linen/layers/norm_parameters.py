@@ -6,7 +6,12 @@ import jax.numpy as jnp
 from flax.typing import Array, Axes, Dtype, Initializer
 
 from nnx_migrate.linen.module import Module
-from nnx_migrate.numerics.norms import feature_shapes, mean_and_variance, positive_axes, rescaled
+from nnx_migrate.numerics.norms import (
+    feature_shapes,
+    mean_and_variance,
+    normalize_and_scale,
+    positive_axes,
+)
 
 
 def normalize(
@@ -42,7 +47,7 @@ def normalize(
 
         return make
 
-    return rescaled(
+    return normalize_and_scale(
         x,
         mean,
         var,

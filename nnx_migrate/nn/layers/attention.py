@@ -22,7 +22,7 @@ from nnx_migrate.nn.layers.dtypes import canonicalize_dtype, linen_dot_general
 from nnx_migrate.nn.layers.normalization import LayerNorm
 from nnx_migrate.nn.variables.state import is_initializing, may_make
 from nnx_migrate.nn.variables.variables import mode, stream
-from nnx_migrate.numerics.attention import appended, filled_positions
+from nnx_migrate.numerics.attention import append_position, filled_positions
 
 _zeros = nnx.initializers.zeros_init()
 
@@ -249,7 +249,9 @@ class MultiHeadDotProductAttention(nnx.Module):
         if query.shape != expected:
             raise ValueError(f"expected a query of shape {expected}, found {query.shape}")
         index = self.cache_index[...]
-        key, value = appended(self.cached_key[...], self.cached_value[...], index, key, value)
+        key, value = append_position(
+            self.cached_key[...], self.cached_value[...], index, key, value
+        )
         self.cached_key.set_value(key)
         self.cached_value.set_value(value)
         self.cache_index.set_value(self.cache_index[...] + 1)

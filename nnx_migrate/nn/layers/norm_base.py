@@ -18,8 +18,8 @@ from nnx_migrate.numerics.norms import (
     Axes,
     feature_shapes,
     mean_and_variance,
+    normalize_and_scale,
     positive_axes,
-    rescaled,
 )
 
 
@@ -95,7 +95,7 @@ class Norm(nnx.Module):
     ) -> jax.Array:
         """``(x - mean) / sqrt(var + epsilon) * scale + bias`` in the dtype Linen returns."""
         _, shape = feature_shapes(x.shape, positive_axes(x.ndim, feature_axes))
-        return rescaled(
+        return normalize_and_scale(
             x,
             mean,
             var,

@@ -11,7 +11,7 @@ from typing import Any
 from jax.interpreters import mlir
 
 from nnx_migrate.parity.checks.base import few
-from nnx_migrate.parity.evaluation.unseen import is_model, joined
+from nnx_migrate.parity.evaluation.program_features import is_model, joined
 from nnx_migrate.parity.programs.equivalences import RULES, STRUCTURAL
 from nnx_migrate.parity.programs.graphs import Reader, Scope, parse
 from nnx_migrate.parity.programs.terms import TensorType, Term, Terms

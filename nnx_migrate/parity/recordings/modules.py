@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.evidence.read import Evidence, load
 from nnx_migrate.evidence.schema import EvidenceError
-from nnx_migrate.evidence.seen import Instance
+from nnx_migrate.evidence.observations import Instance
 from nnx_migrate.evidence.values import arrays, unreadable
 from nnx_migrate.model import MigrationMap
 from nnx_migrate.parity.files.case_file import CaseError
@@ -191,13 +191,13 @@ def _initialised(one: Instance, seen: Sequence[Instance]) -> Instance:
 
     def alike(other: Instance) -> bool:
         return (
-            other.initialised
+            other.is_initialization
             and (other.cls, other.method) == (one.cls, one.method)
             and (other.fields, other.arguments) == (one.fields, one.arguments)
             and _shapes(other) == _shapes(one)
         )
 
-    return one if one.initialised else next(filter(alike, seen), one)
+    return one if one.is_initialization else next(filter(alike, seen), one)
 
 
 def _shapes(one: Instance) -> dict[str, tuple[int, ...]]:
@@ -234,8 +234,8 @@ def _write_case(file: Path, one: Instance, seen: Sequence[Instance], shim: str |
     content = {
         "fields": one.fields,
         "inputs": dict(one.inputs),
-        "passed": dict(one.passed),
-        "initial": {"inputs": dict(first.inputs), "passed": dict(first.passed)},
+        "passed": dict(one.argument_kinds),
+        "initial": {"inputs": dict(first.inputs), "passed": dict(first.argument_kinds)},
         "around": around,
     }
     file.with_suffix(".json").write_text(json.dumps(content), encoding="utf-8")

@@ -177,7 +177,7 @@ class Arguments:
         if symbol is not None and isinstance(layer, Layer):
             made = name_rule(symbol)
             if isinstance(made, Code) and not self.project.is_alias(value, scope):
-                self._sized(at, frozenset() if layer.is_late else frozenset(layer.sizes))
+                self._sized(at, frozenset() if layer.defers_init else frozenset(layer.sizes))
                 self.draft.edits[id(value)] = made.node
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))

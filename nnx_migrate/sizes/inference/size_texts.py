@@ -84,7 +84,7 @@ def asked_size(
 def _input_of(module: Submodule | Instance, key: str) -> str | None:
     """The input of a built-in layer that shows a size; None: its first."""
     layer = layer_of(module.symbol) if isinstance(module, Submodule) else None
-    return layer.measured.get(key) if layer is not None else None
+    return layer.size_inputs.get(key) if layer is not None else None
 
 
 def _size_in_scope(
