@@ -16,7 +16,7 @@ from nnx_migrate.parity.models.devices import set_up
 from nnx_migrate.parity.models.full import abstract_pair, run_full
 from nnx_migrate.parity.models.options import ModelOptions, model_options
 from nnx_migrate.parity.report import peak_rss_bytes
-from nnx_migrate.parity.training.linen import unboxed
+from nnx_migrate.parity.training.linen import unbox_tree
 from nnx_migrate.parity.words import read
 
 
@@ -45,7 +45,7 @@ def _bare(options: ModelOptions) -> dict[str, Any]:
     with surroundings(pair.linen, mesh):
         with linen.logical_axis_rules(()):
             boxed = jax.eval_shape(module.init, jax.random.key(0), *inputs)
-        _lower(pair.linen.loss, module.apply, unboxed(boxed), inputs)
+        _lower(pair.linen.loss, module.apply, unbox_tree(boxed), inputs)
         graphdef, state = nnx.split(nnx.eval_shape(lambda: construct(nnx.Rngs(0))))
         params, rest = nnx.split_state(state, nnx.Param, ...)
 

@@ -54,10 +54,12 @@ def _mark(cls: type, extra_fields: Any) -> None:
         raise TypeError("Multiple KW_ONLY markers")
     names = list(annotations)
     after = names[names.index(markers[0]) + 1 :] if markers else []
-    inherited = getattr(cls, dataclasses._FIELDS, {})  # type: ignore[attr-defined]
-    known = {name for name, one in inherited.items() if getattr(one, "kw_only", False) is True}
+    base_fields = getattr(cls, dataclasses._FIELDS, {})  # type: ignore[attr-defined]
+    kw_only_names = {
+        name for name, one in base_fields.items() if getattr(one, "kw_only", False) is True
+    }
     for name in names:
-        if name in after or name in known:
+        if name in after or name in kw_only_names:
             _make_kw_only(cls, name, name in after)
     for name in markers:
         del annotations[name]
@@ -71,13 +73,13 @@ def _mark(cls: type, extra_fields: Any) -> None:
     cls.__annotations__ = annotations
 
 
-def _make_kw_only(cls: type, name: str, marked: bool) -> None:
+def _make_kw_only(cls: type, name: str, is_kw_only: bool) -> None:
     default = vars(cls).get(name, dataclasses.MISSING)
     if isinstance(default, dataclasses.Field):
         default.kw_only = True
     elif default is not dataclasses.MISSING:
         setattr(cls, name, dataclasses.field(default=default, kw_only=True))
-    elif marked and not hasattr(cls, name):
+    elif is_kw_only and not hasattr(cls, name):
         raise ValueError("Keyword-only fields with no default are not supported.")
     else:
         setattr(cls, name, dataclasses.field(default=getattr(cls, name), kw_only=True))

@@ -217,7 +217,7 @@ def with_logical_partitioning(
     """
 
     @functools.wraps(fn)
-    def boxed(*args: Any, **kwargs: Any) -> LogicallyPartitioned:
+    def init_in_box(*args: Any, **kwargs: Any) -> LogicallyPartitioned:
         return LogicallyPartitioned(fn(*args, **kwargs), names, mesh=mesh, rules=rules)
 
-    return boxed
+    return init_in_box

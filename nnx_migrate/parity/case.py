@@ -16,7 +16,7 @@ from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionS
 
 from nnx_migrate.parity.case_settings import fault
 from nnx_migrate.parity.modes import Mode
-from nnx_migrate.parity.unit_axis_notes import noted_axes
+from nnx_migrate.parity.unit_axis_notes import note_unit_axes
 from nnx_migrate.parity.values import is_array
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -96,8 +96,8 @@ class ParityCase:
     @property
     def streams(self) -> tuple[str, ...]:
         """The random streams of the NNX module: it keeps them from construction for every mode."""
-        needed = (name for mode in self.modes or () for name in mode.streams)
-        return tuple(dict.fromkeys(("params", *self.rngs, *needed)))
+        mode_streams = (name for mode in self.modes or () for name in mode.streams)
+        return tuple(dict.fromkeys(("params", *self.rngs, *mode_streams)))
 
     def key_of(self, stream: str) -> Any:
         """Return the key of a stream: its seed, made distinct from every other stream's."""
@@ -146,7 +146,7 @@ class Arguments:
     def rebuild(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return ``(args, kwargs)`` with other arrays in their places."""
         dynamic, static = iter(arrays), iter(self.statics)
-        leaves = [next(dynamic) if traced else next(static) for traced in self.is_traced]
+        leaves = [next(dynamic) if is_dynamic else next(static) for is_dynamic in self.is_traced]
         args, kwargs = jax.tree.unflatten(self.treedef, leaves)
         return args, kwargs
 
@@ -154,11 +154,11 @@ class Arguments:
 def arguments_of(case: ParityCase) -> Arguments:
     """Split the inputs of a case into what is traced and what is not."""
     leaves, treedef = jax.tree.flatten((case.inputs, dict(case.kwargs)))
-    traced = tuple(is_array(leaf) for leaf in leaves)
+    is_traced = tuple(is_array(leaf) for leaf in leaves)
     return Arguments(
-        tuple(leaf for leaf, yes in zip(leaves, traced, strict=True) if yes),
-        tuple(leaf for leaf, yes in zip(leaves, traced, strict=True) if not yes),
-        traced,
+        tuple(leaf for leaf, yes in zip(leaves, is_traced, strict=True) if yes),
+        tuple(leaf for leaf, yes in zip(leaves, is_traced, strict=True) if not yes),
+        is_traced,
         treedef,
     )
 
@@ -168,15 +168,17 @@ def mesh_of(case: ParityCase) -> Mesh | None:
     if case.mesh is None or isinstance(case.mesh, Mesh):
         return case.mesh
     shape, names = tuple(case.mesh.values()), tuple(case.mesh)
-    needed, devices = math.prod(shape), jax.devices()
-    if needed > len(devices):
+    device_count, devices = math.prod(shape), jax.devices()
+    if device_count > len(devices):
         raise BadCase(
-            f"mesh {describe_mesh(case)} needs {needed} devices, this process has "
+            f"mesh {describe_mesh(case)} needs {device_count} devices, this process has "
             f"{len(devices)}: start it with "
-            f"XLA_FLAGS=--xla_force_host_platform_device_count={needed}"
+            f"XLA_FLAGS=--xla_force_host_platform_device_count={device_count}"
         )
     kind = AxisType.Auto if case.shard_mode == "auto" else AxisType.Explicit
-    return Mesh(np.array(devices[:needed]).reshape(shape), names, axis_types=(kind,) * len(names))
+    return Mesh(
+        np.array(devices[:device_count]).reshape(shape), names, axis_types=(kind,) * len(names)
+    )
 
 
 def describe_mesh(case: ParityCase) -> str | None:
@@ -203,12 +205,12 @@ def surroundings(case: ParityCase, mesh: AnyMesh | None) -> Iterator[None]:
         if case.axis_rules is not None:
             stack.enter_context(linen.logical_axis_rules(case.axis_rules))
         stack.enter_context(nnx.use_eager_sharding(False))
-        stack.enter_context(noted_axes())
+        stack.enter_context(note_unit_axes())
         yield
 
 
 @contextmanager
-def unconstrained(case: ParityCase) -> Iterator[None]:
+def linen_init_context(case: ParityCase) -> Iterator[None]:
     """The context in which Linen initialises: over Explicit axes, without logical axis rules.
 
     There Linen asserts that a value fresh from its initialiser, which is whole on every device, is

@@ -19,13 +19,13 @@ def fault(values: Mapping[str, Any]) -> str | None:
 def _absent_axis(values: Mapping[str, Any]) -> str | None:
     """One line on the first rule that leads to an axis which the mesh does not have."""
     mesh = values.get("mesh")
-    known = tuple(mesh if isinstance(mesh, Mapping) else getattr(mesh, "axis_names", ()))
-    for rule in (values.get("axis_rules") or ()) if known else ():
+    mesh_axes = tuple(mesh if isinstance(mesh, Mapping) else getattr(mesh, "axis_names", ()))
+    for rule in (values.get("axis_rules") or ()) if mesh_axes else ():
         _, to = rule
         for axis in (to,) if isinstance(to, str) else to or ():
-            if axis not in known:
+            if axis not in mesh_axes:
                 return (
-                    f"axis_rules: expected axes of the mesh ({', '.join(known)}), found {axis!r} in "
+                    f"axis_rules: expected axes of the mesh ({', '.join(mesh_axes)}), found {axis!r} in "
                     f"{tuple(rule)!r}: leave the rule out, or add the axis to mesh (1 is a size, too)"
                 )
     return None

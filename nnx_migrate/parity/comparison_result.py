@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonResult:
     """A report and the two sides it is on.
 
     ``platform`` is what they ran on, with ``devices`` devices; "" and 0 where nothing ran. ``settings``

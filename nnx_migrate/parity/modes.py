@@ -39,11 +39,11 @@ class Mode:
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of the call in this mode."""
-        changed = list(args)
+        positional = list(args)
         for name, place in self.places.items():
-            changed[place] = self.switches[name]
+            positional[place] = self.switches[name]
         named = {name: one for name, one in self.switches.items() if name not in self.places}
-        return tuple(changed), {**kwargs, **named}
+        return tuple(positional), {**kwargs, **named}
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ def booleans(
 def fields(module: Any) -> dict[str, bool]:
     """The switches that a module was built with, ``config.deterministic`` of what it holds too."""
     values = vars(module)
-    held = [
+    owners = [
         ("", values),
         *((f"{name}.", getattr(one, "__dict__", {})) for name, one in values.items()),
     ]
     return {
         f"{prefix}{name}": one[name]
-        for prefix, one in held
+        for prefix, one in owners
         for name in SWITCHES
         if isinstance(one.get(name), bool)
     }

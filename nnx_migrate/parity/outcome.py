@@ -13,7 +13,7 @@ class CommandOutcome:
     lines: tuple[str, ...]
 
 
-def refused(line: str) -> CommandOutcome:
+def refusal(line: str) -> CommandOutcome:
     """The outcome of input that cannot be used."""
     return CommandOutcome(2, (printable(line),))
 

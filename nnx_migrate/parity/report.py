@@ -71,8 +71,8 @@ class ParityReport:
     @property
     def ok(self) -> bool:
         """Whether the models may be called the same: no check failed."""
-        failed = any(check.status == "fail" for check in self.checks)
-        return self.verdict != "different" and not failed
+        has_failures = any(check.status == "fail" for check in self.checks)
+        return self.verdict != "different" and not has_failures
 
     def check(self, name: str) -> Check:
         """Return a check by name. Raises KeyError for a name that is none."""

@@ -25,14 +25,14 @@ def check(case: ParityCase) -> ParityReport:
     """
     start = time.monotonic()
     linen = evaluate_linen(case)
-    case = dataclasses.replace(case, compiled=not linen.untraced, modes=modes_of(linen))
+    case = dataclasses.replace(case, compiled=not linen.eager_reason, modes=modes_of(linen))
     nnx = evaluate_nnx(case)
     report = judge(case, linen, nnx)
     if wants_submodules(report):
         # Recording every submodule is slow, so it waits until there is something to locate.
         ours = evaluate_linen(case, submodules=True, numbers=False)
         theirs = evaluate_nnx(case, submodules=True, numbers=False)
-        report = located(report, case, ours, theirs)
+        report = with_location(report, case, ours, theirs)
     return dataclasses.replace(report, seconds=round(time.monotonic() - start, 3))
 
 
@@ -46,12 +46,14 @@ def wants_submodules(report: ParityReport) -> bool:
     return report.check("forward").status == "fail" and report.check("forward").leaves > 0
 
 
-def located(
+def with_location(
     report: ParityReport, case: ParityCase, linen: SideResult, nnx: SideResult
 ) -> ParityReport:
     """Return the report with the first submodule that differs, or why it was not found."""
-    held = {path.partition("/")[2].rpartition("/")[0] for path in nnx.shapes}
-    find = functools.partial(bisect.first_difference, tolerance=case.tolerance, held=held)
+    submodule_paths = {path.partition("/")[2].rpartition("/")[0] for path in nnx.shapes}
+    find = functools.partial(
+        bisect.first_difference, tolerance=case.tolerance, submodule_paths=submodule_paths
+    )
     found = find(linen.submodules, nnx.submodules)
     others = {run.mode.name: run for run in nnx.modes}
     for run in linen.modes:
@@ -88,4 +90,4 @@ def judge(
         seconds=round(seconds, 3),
         peak_rss_bytes=peak_rss_bytes(),
     )
-    return located(report, case, linen, nnx)
+    return with_location(report, case, linen, nnx)

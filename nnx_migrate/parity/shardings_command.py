@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnx_migrate.parity.models.options import model_options
-from nnx_migrate.parity.outcome import CommandOutcome, refused
-from nnx_migrate.parity.words import BadWord, read, require_known
+from nnx_migrate.parity.outcome import CommandOutcome, refusal
+from nnx_migrate.parity.words import BadWord, read, require_keys
 
 # Words of ``parity`` that say how to run, which nothing is here.
 ELSEWHERE = (
@@ -30,22 +30,22 @@ def run(words: Sequence[str]) -> CommandOutcome:
     try:
         return CommandOutcome(0, tuple(_lines(words)))
     except BadWord as error:
-        return refused(f"shardings: {error}")
+        return refusal(f"shardings: {error}")
 
 
 def _lines(words: Sequence[str]) -> list[str]:
     rules = [word for word in words if word.startswith("rules=")]
-    given = read([word for word in words if word not in rules])
+    values = read([word for word in words if word not in rules])
     for key in ELSEWHERE:
-        if key in given:
+        if key in values:
             raise BadWord(f"{key}= is for parity: nothing runs here")
-    if "model" not in given:
-        require_known(words, ("model", "rules", "mesh", "size"))
+    if "model" not in values:
+        require_keys(words, ("model", "rules", "mesh", "size"))
         raise BadWord("nothing to show: pass model=NAME")
     if len(rules) > 2:
         raise BadWord(f"expected one or two rules=, found {len(rules)}")
     all_options = [
-        model_options({**given, **(read([one]) if one else {})}) for one in rules or [""]
+        model_options({**values, **(read([one]) if one else {})}) for one in rules or [""]
     ]
     from nnx_migrate.parity.models import layout
 

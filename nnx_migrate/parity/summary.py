@@ -16,15 +16,15 @@ def summary(name: str, report: ParityReport, *, every_check: bool = False) -> It
     With ``every_check`` a table of the checks that ran comes after the verdict.
     """
     counts = Counter(check.status for check in report.checks)
-    told = f"{counts['pass']} passed, {counts['fail']} failed, {counts['not_run']} not run"
-    yield f"{name}: {report.verdict} ({told}; {report.seconds:.1f} s)"
+    counts_text = f"{counts['pass']} passed, {counts['fail']} failed, {counts['not_run']} not run"
+    yield f"{name}: {report.verdict} ({counts_text}; {report.seconds:.1f} s)"
     if report.modes:
         yield f"  run once more with {'; and with '.join(report.modes)}"
     if every_check:
         yield from _table(report)
     for check in report.checks:
         if check.status == "fail":
-            yield f"  fail {check.name}: {_shortened(check.details)}"
+            yield f"  fail {check.name}: {_shorten(check.details)}"
     first = report.first_difference
     if first is not None:
         yield (
@@ -32,7 +32,7 @@ def summary(name: str, report: ParityReport, *, every_check: bool = False) -> It
             f"Linen {first['linen']}; NNX {first['nnx']}"
         )
     if report.not_checked:
-        yield f"  not checked: {_shortened(report.not_checked, most=len(report.not_checked))}"
+        yield f"  not checked: {_shorten(report.not_checked, most=len(report.not_checked))}"
 
 
 def _table(report: ParityReport) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _table(report: ParityReport) -> Iterator[str]:
         yield f"  {check.name:{width}}  {check.status}  {check.leaves:>6} compared"
 
 
-def _shortened(details: Sequence[str], most: int = 3) -> str:
+def _shorten(details: Sequence[str], most: int = 3) -> str:
     """Join the first details; the report has all of them."""
     rest = [f"and {len(details) - most} more"] if len(details) > most else []
     return "; ".join([*details[:most], *rest])

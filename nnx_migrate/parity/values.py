@@ -81,7 +81,7 @@ def random_value(path: str, spec: ShapeDtype, initial: Any, seed: int) -> Any:
     (counters) are one, so that a counter shows; everything else (keys) keeps ``initial``.
     """
     if not is_inexact(spec.dtype):
-        return _counted(path, spec, initial)
+        return _positive_count(path, spec, initial)
     normal = _normal(path, spec, seed)
     name = path.rsplit("/", 1)[-1]
     if not path.startswith("params/"):
@@ -95,7 +95,7 @@ def random_value(path: str, spec: ShapeDtype, initial: Any, seed: int) -> Any:
     return value.astype(jnp.dtype(spec.dtype))
 
 
-def _counted(path: str, spec: ShapeDtype, initial: Any) -> Any:
+def _positive_count(path: str, spec: ShapeDtype, initial: Any) -> Any:
     if path.startswith("params/") or not spec.dtype.startswith(("int", "uint")):
         return initial
     return jnp.where(jnp.any(initial != 0), initial, jnp.ones_like(initial))

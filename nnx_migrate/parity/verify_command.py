@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from nnx_migrate.parity.certificate.comparing import Verification, compare
-from nnx_migrate.parity.certificate.data import OF_THIS_VERSION, Certificate, Prepared
+from nnx_migrate.parity.certificate.data import OF_THIS_VERSION, Certificate, RunContext
 from nnx_migrate.parity.certificate.preparing import prepare
 from nnx_migrate.parity.certificate.reading import CertificateError, load
 from nnx_migrate.parity.certificate.sources import changes
@@ -25,13 +25,15 @@ def run(file: Path) -> CommandOutcome:
     """Verify a certificate: 0 as certified, 1 not so, 2 it cannot be told. Never raises for bad input."""
     try:
         old = load(file)
-        given = read(old.command)
-        prepared = _prepared(given)
-        changed = changes(old.sources, prepared.sources)
-        if changed:
-            head = f"{file}: not verified: {len(changed)} files are not those that were certified"
-            return _outcome(1, [head, *_first(changed)])
-        new = _again(given, prepared)
+        values = read(old.command)
+        context = _context(values)
+        change_texts = changes(old.sources, context.sources)
+        if change_texts:
+            head = (
+                f"{file}: not verified: {len(change_texts)} files are not those that were certified"
+            )
+            return _outcome(1, [head, *_first(change_texts)])
+        new = _again(values, context)
     except CertificateError as error:
         return _outcome(2, [f"verify: {error}"])
     except (BadWord, CaseError) as error:
@@ -40,23 +42,23 @@ def run(file: Path) -> CommandOutcome:
     return _outcome(0 if found.ok else 1, list(_lines(file, new, found)))
 
 
-def _prepared(given: Mapping[str, str]) -> Prepared:
-    if not {"case", "model"} & given.keys():
+def _context(values: Mapping[str, str]) -> RunContext:
+    if not {"case", "model"} & values.keys():
         raise BadWord("command: expected case=FILE.py or model=NAME among its words")
     try:
-        return prepare(given, os.environ)
+        return prepare(values, os.environ)
     except BadWord as error:
         raise BadWord(
             f"{error} (its paths are relative to the folder that parity ran in: verify it there)"
         ) from error
 
 
-def _again(given: Mapping[str, str], prepared: Prepared) -> Certificate:
+def _again(values: Mapping[str, str], context: RunContext) -> Certificate:
     """Run the words again; from here on jax is needed."""
     from nnx_migrate.parity.certificate.making import certificate
     from nnx_migrate.parity.comparison import certifiable
 
-    return certificate(prepared, certifiable(given).run())
+    return certificate(context, certifiable(values).run())
 
 
 def _lines(file: Path, new: Certificate, found: Verification) -> Iterator[str]:

@@ -18,32 +18,32 @@ class BadWord(ValueError):
 
 def read(words: Sequence[str]) -> dict[str, str]:
     """Split the words; refuse what has no value and what is given twice. Any key is let through."""
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not value:
             raise BadWord(f"{key}: expected {key}=VALUE")
-        if key in given:
+        if key in values:
             raise BadWord(f"{key}= is given twice")
-        given[key] = value
-    return given
+        values[key] = value
+    return values
 
 
-def require_known(words: Sequence[str], known: Sequence[str]) -> None:
+def require_keys(words: Sequence[str], keys: Sequence[str]) -> None:
     """Refuse the first word whose key is unknown, with the nearest known one."""
     for word in words:
         key, equals, _ = word.partition("=")
-        if key not in known and not equals and "case" in known and key.endswith((".py", ".db")):
+        if key not in keys and not equals and "case" in keys and key.endswith((".py", ".db")):
             raise BadWord(f"{key}: expected key=VALUE; did you mean case={key}?")
-        if key not in known:
-            raise BadWord(f"unknown key {key!r}{nearest(key, known)}")
+        if key not in keys:
+            raise BadWord(f"unknown key {key!r}{nearest(key, keys)}")
 
 
-def number(given: Mapping[str, str], key: str, least: int) -> int | None:
+def number(values: Mapping[str, str], key: str, least: int) -> int | None:
     """A whole number, or None where the key is not given."""
-    if key not in given:
+    if key not in values:
         return None
-    text = given[key]
+    text = values[key]
     digits = text.isascii() and text.isdigit()
     if digits and (len(text) > len(str(MOST)) or int(text) > MOST):
         raise BadWord(f"{key}={text[:20]}: expected at most {MOST}")
@@ -64,11 +64,11 @@ def mesh_sizes(text: str) -> dict[str, int]:
     return mesh
 
 
-def choice(given: Mapping[str, str], key: str, choices: Sequence[str]) -> str | None:
+def choice(values: Mapping[str, str], key: str, choices: Sequence[str]) -> str | None:
     """One of a few words, or None where the key is not given."""
-    if key in given and given[key] not in choices:
-        raise BadWord(f"{key}={given[key]}: expected {' or '.join(choices)}")
-    return given.get(key)
+    if key in values and values[key] not in choices:
+        raise BadWord(f"{key}={values[key]}: expected {' or '.join(choices)}")
+    return values.get(key)
 
 
 def is_path(text: str) -> bool:
@@ -76,14 +76,14 @@ def is_path(text: str) -> bool:
     return "/" in text or text.endswith((".yml", ".yaml"))
 
 
-def output_files(given: Mapping[str, str]) -> dict[str, Path]:
+def output_files(values: Mapping[str, str]) -> dict[str, Path]:
     """Where the report and the certificate go, checked before anything runs.
 
     Raises:
         BadWord: a place that cannot be written, or is a file that another word names.
     """
-    files = {key: Path(given[key]) for key in OUTPUTS if key in given}
-    others = [Path(value) for key, value in given.items() if key not in OUTPUTS]
+    files = {key: Path(values[key]) for key in OUTPUTS if key in values}
+    others = [Path(value) for key, value in values.items() if key not in OUTPUTS]
     try:
         check_outputs([(f"{key}={path}", path) for key, path in files.items()], others)
     except OutputError as error:

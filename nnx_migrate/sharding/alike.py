@@ -32,7 +32,7 @@ def shard_alike(x: jax.Array, reference: jax.Array) -> jax.Array:
 shard_alike.defjvps(lambda tangent, *_: tangent, None)
 
 
-def _batched(args: Any, dims: Any) -> Any:
+def _batch_rule(args: Any, dims: Any) -> Any:
     size = next(x.shape[d] for x, d in zip(args, dims, strict=True) if isinstance(d, int))
     x, reference = (
         batching.bdim_at_front(one, dim, size) for one, dim in zip(args, dims, strict=True)
@@ -40,7 +40,7 @@ def _batched(args: Any, dims: Any) -> Any:
     return shard_alike(x, reference), 0
 
 
-def _lowered(ctx: Any, x: Any, reference: Any) -> list[Any]:
+def _lowering_rule(ctx: Any, x: Any, reference: Any) -> list[Any]:
     group = _groups_in(ctx.module_context.module.operation)
     # The barrier makes the result a value of its own: what x is computed from, and constrained
     # to, is not in the group.
@@ -65,6 +65,6 @@ def _groups_in(module: Any) -> int:
 
 shard_alike_p.def_impl(lambda x, reference: x)
 shard_alike_p.def_abstract_eval(lambda x, reference: x)
-batching.primitive_batchers[shard_alike_p] = _batched
+batching.primitive_batchers[shard_alike_p] = _batch_rule
 # A lowering that jax keeps and repeats would put every pair into the same group.
-mlir.register_lowering(shard_alike_p, _lowered, cacheable=False)
+mlir.register_lowering(shard_alike_p, _lowering_rule, cacheable=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 from jax.sharding import NamedSharding, PartitionSpec
 
-from nnx_migrate.sharding.scan_axis import ScanAxis, recorded, refuse_unplaced, stacked_names
+from nnx_migrate.sharding.scan_axis import ScanAxis, require_scan_index, scan_axes_of, stacked_names
 
 NAME_KEYS = ("out_sharding", "sharding_names", "sharding", "logical_axes")
 RULE_KEYS = ("sharding_rules", "logical_axis_rules")
@@ -43,11 +43,11 @@ def annotation(metadata: Mapping[str, Any]) -> Annotation:
     Raises:
       ValueError: names of an unknown kind, or an incomplete record of stacking axes.
     """
-    key, given = _first_names(metadata)
-    names = _canonical(key, given)
-    refuse_unplaced(metadata, names)
+    key, raw_names = _first_names(metadata)
+    names = _canonical(key, raw_names)
+    require_scan_index(metadata, names)
     rules = tuple(rule for key in RULE_KEYS for rule in frozen_rules(metadata.get(key) or ()))
-    return Annotation(names, rules, recorded(metadata))
+    return Annotation(names, rules, scan_axes_of(metadata))
 
 
 def _first_names(metadata: Mapping[str, Any]) -> tuple[str, Any]:

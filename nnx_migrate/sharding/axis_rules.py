@@ -88,14 +88,14 @@ def load_axis_rules(
         text, name = text_of(path.read_bytes(), str(source)), str(source)
     else:
         text, name = _own_text(source), source
-    parsed = parse(text, name)
-    findings = [*parsed.findings]
+    content = parse(text, name)
+    findings = [*content.findings]
     if model_names is not None:
-        findings += _unused(parsed.rules, parsed.rule_lines, {*model_names}, name)
+        findings += _unused_names(content.rules, content.rule_lines, {*model_names}, name)
     rules = AxisRules(
-        name, parsed.mesh_axes, parsed.data_sharding, parsed.rules, parsed.context_sharding
+        name, content.mesh_axes, content.data_sharding, content.rules, content.context_sharding
     )
-    findings += _contradiction(rules, parsed.context_line)
+    findings += _contradiction(rules, content.context_line)
     if strict and findings:
         raise AxisRulesError(sorted(findings, key=lambda one: one.line))
     return replace(rules, findings=tuple(findings))
@@ -134,17 +134,17 @@ def _own_text(name: str) -> str:
     return str((_own() / f"{name}.yml").read_text(encoding="utf-8"))
 
 
-def _unused(
+def _unused_names(
     rules: tuple[tuple[str, Any], ...], lines: tuple[int, ...], names: set[str], source: str
 ) -> list[RuleFinding]:
-    ruled = {name for name, _ in rules}
+    rule_names = {name for name, _ in rules}
     return [
         RuleFinding(source, line, False, f"the rule of {name!r} is for a name the model never uses")
         for line, (name, _) in zip(lines, rules, strict=True)
         if name not in names
     ] + [
         RuleFinding(source, 0, False, f"no rule for {name!r}: its dimensions are not sharded")
-        for name in sorted(names - ruled)
+        for name in sorted(names - rule_names)
     ]
 
 

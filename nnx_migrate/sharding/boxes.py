@@ -79,8 +79,8 @@ class Partitioned(nnx.VariableMetadata[Any], AxisMetadata[Any]):
 
     def replace(self, **changes: Any) -> Self:
         """A box with other ``value``, ``names``, ``mesh`` (or ``rules``)."""
-        given = {"value": self.value} | {name: getattr(self, name) for name in self._fields}
-        return type(self)(**{**given, **changes})
+        fields = {"value": self.value} | {name: getattr(self, name) for name in self._fields}
+        return type(self)(**{**fields, **changes})
 
     def unbox(self, apply_constraint: bool = True) -> Any:
         """The value, constrained by its names under a mesh."""

@@ -89,8 +89,8 @@ def spec_of(sharding: PartitionSpec | NamedSharding) -> PartitionSpec:
 def axes_of(sharding: PartitionSpec | NamedSharding) -> frozenset[str]:
     """Mesh axes that a spec names, those of its ``reduced`` and ``unreduced`` included."""
     spec = spec_of(sharding)
-    sharded = {axis for entry in spec.partitions for axis in mesh_axes(entry)}
-    return frozenset(sharded | spec.reduced | spec.unreduced)
+    used_axes = {axis for entry in spec.partitions for axis in mesh_axes(entry)}
+    return frozenset(used_axes | spec.reduced | spec.unreduced)
 
 
 def _difference(path: str, left: Any, right: Any) -> SpecDifference | None:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from flax.core.spmd import get_logical_axis_rules
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from nnx_migrate.sharding.fitting import MISFITS, Misfit, fitted, refuse_other_words
-from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, placed
+from nnx_migrate.sharding.fitting import MISFITS, Misfit, fit_spec, refuse_other_words
+from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, apply_spec
 from nnx_migrate.sharding.resolve import (
     Names,
     Rules,
@@ -62,8 +62,8 @@ def constrain(
     """
     refuse_other_words("misfit", misfit, (*MISFITS, "pad"))
     if isinstance(names, NamedSharding):
-        spec = _fitted(names.spec, x, names.mesh, misfit)
-        return placed(x, names.mesh, spec, names.memory_kind)
+        spec = _fit(names.spec, x, names.mesh, misfit)
+        return apply_spec(x, names.mesh, spec, names.memory_kind)
     rules = get_logical_axis_rules() if rules is None else rules
     mesh = ambient_mesh() if mesh is None else mesh
     if names is None or not rules or mesh is None:
@@ -73,7 +73,7 @@ def constrain(
     if falls_back(names, rules, fallback):
         return x
     spec = resolve_spec(names, rules, mesh)
-    return placed(x, mesh, _fitted(spec, x, mesh, misfit))
+    return apply_spec(x, mesh, _fit(spec, x, mesh, misfit))
 
 
 def falls_back(names: Names, rules: Rules, fallback: RulesFallback) -> bool:
@@ -82,33 +82,33 @@ def falls_back(names: Names, rules: Rules, fallback: RulesFallback) -> bool:
     Raises:
       ValueError: there is one and ``fallback`` is RAISE_ERROR; a name is given twice.
     """
-    waiting = _unassigned(names, rules)
+    waiting = _names_without_rule(names, rules)
     if waiting and fallback is RulesFallback.RAISE_ERROR:
         raise ValueError(f"expected a rule for every name of {names}, found none for {waiting}")
     return bool(waiting) and fallback is RulesFallback.NO_CONSTRAINT
 
 
-def _fitted(
+def _fit(
     spec: PartitionSpec, x: Any, mesh: AnyMesh, misfit: Misfit | Literal["pad"]
 ) -> PartitionSpec:
     if misfit != "pad":
-        return fitted(spec, x.shape, axis_sizes(mesh), misfit)
+        return fit_spec(spec, x.shape, axis_sizes(mesh), misfit)
     if AxisType.Explicit in mesh.axis_types:
-        return fitted(spec, x.shape, axis_sizes(mesh), "raise")
+        return fit_spec(spec, x.shape, axis_sizes(mesh), "raise")
     return spec
 
 
-def _unassigned(names: Names, rules: Rules) -> tuple[str, ...]:
+def _names_without_rule(names: Names, rules: Rules) -> tuple[str, ...]:
     """The names that no rule applies to."""
-    listed = [names] if isinstance(names, str) else list(names)
-    return tuple(listed[dim] for dim in unassigned_dimensions(names, rules))
+    sequence = [names] if isinstance(names, str) else list(names)
+    return tuple(sequence[dim] for dim in unassigned_dimensions(names, rules))
 
 
 def _refuse_mesh_axes(names: PartitionSpec, rules: Rules, mesh: AnyMesh) -> None:
     """A spec of mesh axes would be read as names without rules, and silently replicate."""
-    known = {name for name, _ in rules}
+    rule_names = {name for name, _ in rules}
     axes = [axis for entry in names for axis in mesh_axes(entry) if axis in axis_sizes(mesh)]
-    if found := [axis for axis in axes if axis not in known]:
+    if found := [axis for axis in axes if axis not in rule_names]:
         raise ValueError(
             f"expected logical names in {names}, found mesh axes {found} that no rule mentions: "
             "pass NamedSharding(mesh, spec) for a spec that is resolved"

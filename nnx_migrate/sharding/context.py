@@ -22,7 +22,7 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from nnx_migrate.sharding.annotations import Annotation, annotation
 from nnx_migrate.sharding.fitting import MISFITS, Misfit, refuse_other_words
 from nnx_migrate.sharding.leaves import shardings_of_value
-from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, placed
+from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, apply_spec
 from nnx_migrate.sharding.resolve import Rules, resolve_spec
 
 
@@ -84,7 +84,7 @@ def _shard_value(misfit: Misfit | None, value: Any, names: Any, own_rules: Any, 
     if notes.names is None or mesh is None:
         return value
     shardings = shardings_of_value(value, notes, mesh, misfit)
-    return jax.tree.map(lambda x, s: placed(x, s.mesh, s.spec, s.memory_kind), value, shardings)
+    return jax.tree.map(lambda x, s: apply_spec(x, s.mesh, s.spec, s.memory_kind), value, shardings)
 
 
 def _get_var_pspec(misfit: Misfit | None, variable: Any) -> PartitionSpec | None:
@@ -123,7 +123,7 @@ class _Settings(threading.local):
     misfits: tuple[Misfit | None, ...] = ()
 
 
-class _Replaced:
+class _Patch:
     """A function of flax that is replaced while any thread is in a context.
 
     A thread that is in none gets flax's own. flax looks the function up in its module at each
@@ -149,9 +149,9 @@ class _Replaced:
 _SETTINGS = _Settings()
 _LOCK = threading.Lock()
 _USERS: list[object] = []  # one entry per context that is open in any thread
-_REPLACED = (
-    _Replaced(flax.core.spmd, "shard_value", _shard_value),
-    _Replaced(flax.nnx.spmd, "get_var_pspec", _get_var_pspec),
+_PATCHES = (
+    _Patch(flax.core.spmd, "shard_value", _shard_value),
+    _Patch(flax.nnx.spmd, "get_var_pspec", _get_var_pspec),
 )
 
 
@@ -162,7 +162,7 @@ def _active(misfit: Misfit | None) -> Iterator[None]:
     user = object()
     with _LOCK:
         if not _USERS:
-            for one in _REPLACED:
+            for one in _PATCHES:
                 one.install()
         _USERS.append(user)
     _SETTINGS.misfits = (*before, misfit)
@@ -173,5 +173,5 @@ def _active(misfit: Misfit | None) -> Iterator[None]:
         with _LOCK:
             _USERS.remove(user)
             if not _USERS:
-                for one in _REPLACED:
+                for one in _PATCHES:
                     one.restore()

@@ -60,27 +60,27 @@ def describe_shardings(
     found, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=_is_variable)
     ours = jax.tree.leaves(shardings, is_leaf=_is_variable)
     return tuple(
-        _described(
-            jax.tree_util.keystr(path, simple=True, separator="/"), leaf, sharded, mesh, rules
+        _describe(
+            jax.tree_util.keystr(path, simple=True, separator="/"), leaf, sharding, mesh, rules
         )
-        for (path, leaf), sharded in zip(found, ours, strict=True)
+        for (path, leaf), sharding in zip(found, ours, strict=True)
     )
 
 
-def silent_losses(described: tuple[DescribedSharding, ...]) -> tuple[Silent, ...]:
+def silent_losses(descriptions: tuple[DescribedSharding, ...]) -> tuple[Silent, ...]:
     """What strict resolution would refuse, over a whole state: rules that lost, names without one."""
     return tuple(
         silent
-        for one in described
+        for one in descriptions
         for silent in one.silent
         if isinstance(silent, RuleLost | NameUnmatched)
     )
 
 
-def _described(
-    path: str, leaf: Any, sharded: Any, mesh: Mesh | AbstractMesh, rules: Rules
+def _describe(
+    path: str, leaf: Any, sharding: Any, mesh: Mesh | AbstractMesh, rules: Rules
 ) -> DescribedSharding:
-    arrays, shardings = jax.tree.leaves(leaf), tuple(jax.tree.leaves(sharded))
+    arrays, shardings = jax.tree.leaves(leaf), tuple(jax.tree.leaves(sharding))
     shapes = tuple(jax.numpy.shape(array) for array in arrays)
     names: Names | None = None
     own: tuple[tuple[str, Any], ...] = ()

@@ -43,8 +43,8 @@ def remove_axes(tree: T, axes: Collection[str] | str, dims: Collection[int] | No
             _without(entry, axes, spec) if dims is None or dim in dims else entry
             for dim, entry in enumerate(spec.partitions)
         ]
-        changed: PartitionSpec = spec.update(partitions=entries)
-        return changed
+        new_spec: PartitionSpec = spec.update(partitions=entries)
+        return new_spec
 
     return map_specs(remove, tree)
 
@@ -85,8 +85,8 @@ def add_data_to_sharding(
             continue
         if _per_shard(shape, dim, entry, sizes) % sizes[axis] == 0:
             entries[dim] = (axis, *mesh_axes(entry))
-            changed: S = _with_spec(sharding, spec.update(partitions=entries))
-            return changed
+            new_sharding: S = _with_spec(sharding, spec.update(partitions=entries))
+            return new_sharding
     return sharding
 
 
@@ -96,12 +96,12 @@ def shard_over_data(shardings: T, arrays: Any, axis: str = "data") -> T:
     Raises:
       ValueError: the trees differ in structure; and as :func:`add_data_to_sharding`.
     """
-    changed: T = jax.tree.map(
+    new_tree: T = jax.tree.map(
         lambda sharding, array: add_data_to_sharding(sharding, array.shape, axis=axis),
         shardings,
         arrays,
     )
-    return changed
+    return new_tree
 
 
 def map_specs(change: Callable[[PartitionSpec], PartitionSpec], tree: T) -> T:
@@ -118,8 +118,8 @@ def map_specs(change: Callable[[PartitionSpec], PartitionSpec], tree: T) -> T:
             f"expected PartitionSpecs or NamedShardings, found {type(one).__name__}: {one!r}"
         )
 
-    changed: T = jax.tree.map(leaf, tree)
-    return changed
+    new_tree: T = jax.tree.map(leaf, tree)
+    return new_tree
 
 
 def _with_spec(sharding: Any, spec: PartitionSpec) -> Any:

@@ -14,18 +14,18 @@ Misfit = Literal["raise", "drop"]
 MISFITS: tuple[str, ...] = get_args(Misfit)
 
 
-def refuse_other_words(option: str, given: object, words: Sequence[str]) -> None:
+def refuse_other_words(option: str, word: object, words: Sequence[str]) -> None:
     """A word that is misspelt would choose in silence what the last of the words does.
 
     Raises:
-      ValueError: ``given`` is none of the words.
+      ValueError: ``word`` is none of the words.
     """
-    if given not in words:
-        allowed = " or ".join(map(repr, words))
-        raise ValueError(f"expected {option} to be {allowed}, found {given!r}")
+    if word not in words:
+        choices = " or ".join(map(repr, words))
+        raise ValueError(f"expected {option} to be {choices}, found {word!r}")
 
 
-def fitted(
+def fit_spec(
     spec: PartitionSpec, shape: Sequence[int], sizes: Mapping[str, int], misfit: Misfit = "raise"
 ) -> PartitionSpec:
     """The spec, if it fits an array of ``shape``.
@@ -45,7 +45,7 @@ def fitted(
             f"{spec}. Give one logical axis name per dimension, or pass misfit='drop'."
         )
     entries = [
-        _fitted_entry(entry, dim, shape, sizes, misfit)
+        _fit_entry(entry, dim, shape, sizes, misfit)
         for dim, entry in enumerate(spec.partitions[: len(shape)])
     ]
     return spec if spec.partitions == tuple(entries) else with_entries(spec, entries)
@@ -53,11 +53,11 @@ def fitted(
 
 def with_entries(spec: PartitionSpec, entries: Sequence[Any]) -> PartitionSpec:
     """A spec of ``entries`` that keeps what else ``spec`` says (``reduced``, ``unreduced``)."""
-    changed: PartitionSpec = spec.update(partitions=entries)
-    return changed
+    new_spec: PartitionSpec = spec.update(partitions=entries)
+    return new_spec
 
 
-def _fitted_entry(
+def _fit_entry(
     entry: Any, dim: int, shape: Sequence[int], sizes: Mapping[str, int], misfit: Misfit
 ) -> Any:
     parts = 1

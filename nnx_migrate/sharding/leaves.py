@@ -14,7 +14,7 @@ from flax.core.spmd import get_logical_axis_rules
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding.annotations import Annotation, annotation, frozen_rules
-from nnx_migrate.sharding.fitting import MISFITS, Misfit, fitted, refuse_other_words, with_entries
+from nnx_migrate.sharding.fitting import MISFITS, Misfit, fit_spec, refuse_other_words, with_entries
 from nnx_migrate.sharding.placing import default_memory, refuse_no_mesh
 from nnx_migrate.sharding.resolve import Rules, resolve_spec
 
@@ -83,10 +83,10 @@ class LeafShardings:
         kind = self.memory_kind(array)
         key = (shape, notes, kind, is_part)
         if key not in self.cache:
-            self.cache[key] = self.resolved(shape, notes, kind, is_part)
+            self.cache[key] = self.resolve(shape, notes, kind, is_part)
         return self.cache[key]
 
-    def resolved(
+    def resolve(
         self, shape: tuple[int, ...], notes: Annotation | None, kind: str | None, is_part: bool
     ) -> NamedSharding:
         """The sharding of an array of ``shape`` with these notes (None: without any)."""
@@ -96,7 +96,7 @@ class LeafShardings:
 
         def fit(spec: PartitionSpec, sizes: Mapping[str, int]) -> PartitionSpec:
             spec = _without_size_one(spec, shape) if is_part else spec
-            return fitted(spec, shape, sizes, self.misfit)
+            return fit_spec(spec, shape, sizes, self.misfit)
 
         if isinstance(names, NamedSharding):
             fits = fit(names.spec, names.mesh.shape)
@@ -126,8 +126,8 @@ def _without_size_one(spec: PartitionSpec, shape: tuple[int, ...]) -> PartitionS
     """Broadcast dimensions of a composite's part (scales of a quantised tensor) cannot be split."""
     entries = spec.partitions
     pairs = zip(entries, shape[: len(entries)], strict=False)
-    kept = [None if size == 1 else entry for entry, size in pairs]
-    return with_entries(spec, [*kept, *entries[len(shape) :]])
+    entries_with_size = [None if size == 1 else entry for entry, size in pairs]
+    return with_entries(spec, [*entries_with_size, *entries[len(shape) :]])
 
 
 def shape_of(array: Any) -> tuple[int, ...]:

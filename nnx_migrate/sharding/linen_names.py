@@ -41,16 +41,16 @@ def with_logical_constraint(
     if logical_axis_resources is None:
         return x
     rules = get_logical_axis_rules() if rules is None else rules
-    constrained: T = jax.tree.map(
-        lambda names, part: _constrained(part, names, rules, mesh, fallback),
+    tree: T = jax.tree.map(
+        lambda names, part: _constrain_leaf(part, names, rules, mesh, fallback),
         logical_axis_resources,
         x,
         is_leaf=_is_names,
     )
-    return constrained
+    return tree
 
 
-def _constrained(
+def _constrain_leaf(
     x: Any,
     names: Names | NamedSharding | None,
     rules: Rules,

@@ -84,16 +84,18 @@ def memory_report(
     """
     found, _ = jax.tree_util.tree_flatten_with_path(arrays)
     if shardings is None:
-        given = [getattr(leaf, "sharding", None) for _, leaf in found]
+        leaf_shardings = [getattr(leaf, "sharding", None) for _, leaf in found]
     else:
-        given = jax.tree.leaves(jax.tree.map(lambda _, sharding: sharding, arrays, shardings))
+        leaf_shardings = jax.tree.leaves(
+            jax.tree.map(lambda _, sharding: sharding, arrays, shardings)
+        )
     if over is None:
-        named = [one for one in given if isinstance(one, NamedSharding)]
+        named = [one for one in leaf_shardings if isinstance(one, NamedSharding)]
         over = {axis for one in named for axis in one.mesh.axis_names} - {"data", "diloco"}
     over = mesh_axes(over) if isinstance(over, str) else over
     entries = tuple(
         _bytes(jax.tree_util.keystr(path, simple=True, separator="/"), leaf, sharding, over)
-        for (path, leaf), sharding in zip(found, given, strict=True)
+        for (path, leaf), sharding in zip(found, leaf_shardings, strict=True)
     )
     return MemoryReport(entries, tuple(sorted(over)))
 

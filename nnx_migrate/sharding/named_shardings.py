@@ -135,10 +135,10 @@ def extract_named_sharding(tree: Any) -> Any:
 
 
 def _report(what: str, which: list[str], missing: Missing) -> None:
-    listed = f"{', '.join(which[:10])}{', ...' if len(which) > 10 else ''}"
+    paths_text = f"{', '.join(which[:10])}{', ...' if len(which) > 10 else ''}"
     if missing == "raise":
         raise ValueError(
-            f"expected no {what}, found {len(which)}: {listed}. Annotate them (out_sharding=), set "
+            f"expected no {what}, found {len(which)}: {paths_text}. Annotate them (out_sharding=), set "
             "logical axis rules, or pass missing='replicate'."
         )
-    log.warning("%s, replicated (%d): %s", what, len(which), listed)
+    log.warning("%s, replicated (%d): %s", what, len(which), paths_text)

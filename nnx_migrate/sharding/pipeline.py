@@ -46,7 +46,7 @@ def shard_dim_by_stages(
     left_open = None if explicit else PartitionSpec.UNCONSTRAINED
     if not 0 <= dim < rank:
         raise ValueError(f"expected a dimension from 0 to {rank - 1}, found {dim}")
-    entries = [] if spec is None else _gathered(spec)
+    entries = [] if spec is None else _without_fsdp(spec)
     if len(entries) > rank:
         raise ValueError(f"expected a spec for {rank} dimensions, found {spec}")
     entries += [left_open] * (rank - len(entries))
@@ -54,8 +54,8 @@ def shard_dim_by_stages(
     entries[dim] = STAGE
     if spec is None or not (stage_weight and explicit):
         return PartitionSpec(*entries)
-    reduced = {axis for axis in (DATA, "fsdp") if mesh.shape.get(axis, 1) > 1}
-    return PartitionSpec(*entries, reduced=reduced)
+    reduced_axes = {axis for axis in (DATA, "fsdp") if mesh.shape.get(axis, 1) > 1}
+    return PartitionSpec(*entries, reduced=reduced_axes)
 
 
 def pipeline_as_data(rules: Iterable[tuple[str, Entry]]) -> tuple[tuple[str, Entry], ...]:
@@ -81,18 +81,18 @@ def stage_before_data(entry: Entry) -> Entry:
     axes = tuple(mesh_axes(entry))
     if STAGE not in axes and DATA not in axes:
         return entry
-    moved: list[Any] = []
+    order: list[Any] = []
     for axis in axes:
-        moved += [STAGE, DATA] if axis == DATA else [axis] * (axis != STAGE)
-    return tuple(moved)
+        order += [STAGE, DATA] if axis == DATA else [axis] * (axis != STAGE)
+    return tuple(order)
 
 
-def _gathered(spec: PartitionSpec) -> list[Entry]:
+def _without_fsdp(spec: PartitionSpec) -> list[Entry]:
     """The entries without FSDP axes; what is left to jax stays so."""
-    known = [
+    axes_of_entries = [
         dim for dim, one in enumerate(spec.partitions) if one is not PartitionSpec.UNCONSTRAINED
     ]
-    return list(remove_fsdp(spec, known).partitions)
+    return list(remove_fsdp(spec, axes_of_entries).partitions)
 
 
 def _refuse_conflict(entries: list[Entry], dim: int, spec: PartitionSpec | None) -> None:

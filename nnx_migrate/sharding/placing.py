@@ -42,7 +42,7 @@ def refuse_no_mesh(mesh: object) -> None:
         )
 
 
-def placed(x: Any, mesh: AnyMesh, spec: PartitionSpec, memory_kind: str | None = None) -> Any:
+def apply_spec(x: Any, mesh: AnyMesh, spec: PartitionSpec, memory_kind: str | None = None) -> Any:
     """``x`` sharded by ``spec``: ``reshard`` over Explicit axes, a constraint over Auto axes.
 
     On a mesh that has both, each axis is served as its type asks. An array outside a trace is
@@ -130,10 +130,10 @@ def outside_traces() -> bool:
 
 def _has_in_type(x: Any, sharding: NamedSharding) -> bool:
     """Whether the type of ``x`` says so already: then Linen's constraint adds nothing."""
-    typed = jax.typeof(x).sharding
-    padded = (*sharding.spec.partitions, *[None] * (x.ndim - len(sharding.spec)))
-    same_mesh = typed.mesh == getattr(sharding.mesh, "abstract_mesh", sharding.mesh)
-    return bool(same_mesh and typed.spec == sharding.spec.update(partitions=padded))
+    type_sharding = jax.typeof(x).sharding
+    entries = (*sharding.spec.partitions, *[None] * (x.ndim - len(sharding.spec)))
+    same_mesh = type_sharding.mesh == getattr(sharding.mesh, "abstract_mesh", sharding.mesh)
+    return bool(same_mesh and type_sharding.spec == sharding.spec.update(partitions=entries))
 
 
 def _is_elsewhere(sharding: NamedSharding) -> bool:

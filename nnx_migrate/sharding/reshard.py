@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, Sharding
 
 from nnx_migrate.sharding.alike import shard_alike
-from nnx_migrate.sharding.fitting import fitted
-from nnx_migrate.sharding.placing import outside_traces, placed
+from nnx_migrate.sharding.fitting import fit_spec
+from nnx_migrate.sharding.placing import apply_spec, outside_traces
 
 
 def reshard_like(x: jax.Array, reference: jax.Array | Sharding) -> jax.Array:
@@ -32,21 +32,21 @@ def reshard_like(x: jax.Array, reference: jax.Array | Sharding) -> jax.Array:
         sharding = jax.typeof(reference).sharding
         kinds = {*sharding.mesh.axis_types}
         if AxisType.Auto in kinds or AxisType.Explicit not in kinds:
-            return _grouped(x, reference, sharding)
+            return _shard_alike(x, reference, sharding)
     else:
         sharding = reference if isinstance(reference, Sharding) else reference.sharding
     if isinstance(sharding, NamedSharding):
-        sharding = sharding.update(spec=fitted(sharding.spec, x.shape, sharding.mesh.shape))
+        sharding = sharding.update(spec=fit_spec(sharding.spec, x.shape, sharding.mesh.shape))
     if isinstance(x, jax.core.Tracer) or not outside_traces():
         if not isinstance(sharding, NamedSharding):
             raise TypeError(f"expected a NamedSharding for a traced array, found {sharding}")
-        named: jax.Array = placed(x, sharding.mesh, sharding.spec, sharding.memory_kind)
+        named: jax.Array = apply_spec(x, sharding.mesh, sharding.spec, sharding.memory_kind)
         return named
-    moved: jax.Array = jax.device_put(x, sharding)
-    return moved
+    result: jax.Array = jax.device_put(x, sharding)
+    return result
 
 
-def _grouped(x: jax.Array, reference: jax.Array, typed: NamedSharding) -> jax.Array:
+def _shard_alike(x: jax.Array, reference: jax.Array, type_sharding: NamedSharding) -> jax.Array:
     """``x`` as the compiler shards ``reference``, over the Explicit axes as its type says."""
     if x.shape != reference.shape or _physical_shape(x) != _physical_shape(reference):
         raise ValueError(
@@ -54,8 +54,8 @@ def _grouped(x: jax.Array, reference: jax.Array, typed: NamedSharding) -> jax.Ar
             f"array has no sharding to read, and a key for a key, found {x.shape} ({x.dtype} for "
             f"{reference.dtype}): give the reference's NamedSharding, or constrain by names"
         )
-    if AxisType.Explicit in typed.mesh.axis_types:
-        x = jax.sharding.reshard(x, typed)
+    if AxisType.Explicit in type_sharding.mesh.axis_types:
+        x = jax.sharding.reshard(x, type_sharding)
     return shard_alike(x, reference)
 
 

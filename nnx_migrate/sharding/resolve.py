@@ -96,12 +96,14 @@ def resolve_spec(
     if names is None:
         return None
     entries = _entries(names)
-    walk = _walk(entries, _checked(rules))
+    walk = _walk(entries, _check_rules(rules))
     if walk.twice:
         raise ValueError(_twice(walk.twice, entries, array))
-    if strict and (walk.lost or walk.unmatched):
+    if strict and (walk.losses or walk.names_without_rule):
         raise SilentResolutionError(tuple(_silent(walk, array)))
-    return _spec(walk.entries if mesh is None else _kept(walk.entries, axis_sizes(mesh)), names)
+    return _spec(
+        walk.entries if mesh is None else _entries_on_mesh(walk.entries, axis_sizes(mesh)), names
+    )
 
 
 def explain_spec(
@@ -116,15 +118,15 @@ def explain_spec(
     Axes dropped for the mesh are listed here too, though ``strict`` does not object to them.
     """
     entries = _entries(names)
-    walk = _walk(entries, _checked(rules))
+    walk = _walk(entries, _check_rules(rules))
     if walk.twice:
         raise ValueError(_twice(walk.twice, entries, array))
     result: Sequence[Entry] = walk.entries
     silent = _silent(walk, array)
     if mesh is not None:
         sizes = axis_sizes(mesh)
-        silent += _dropped(entries, result, sizes, array)
-        result = _kept(result, sizes)
+        silent += _axes_off_mesh(entries, result, sizes, array)
+        result = _entries_on_mesh(result, sizes)
     silent.sort(key=lambda one: one.dimension)
     return Resolution(_spec(result, names), tuple(silent))
 
@@ -136,10 +138,10 @@ def unassigned_dimensions(names: Names, rules: Rules | None = None) -> tuple[int
       ValueError: as :func:`resolve_spec`.
     """
     entries = _entries(names)
-    walk = _walk(entries, _checked(rules))
+    walk = _walk(entries, _check_rules(rules))
     if walk.twice:
         raise ValueError(_twice(walk.twice, entries, ""))
-    return walk.unassigned
+    return walk.open_dimensions
 
 
 def axis_sizes(mesh: MeshLike) -> Mapping[str, int]:
@@ -159,7 +161,7 @@ def mesh_axes(entry: Entry) -> tuple[str, ...]:
     return tuple(entry)
 
 
-def _checked(rules: Rules | None) -> Rules:
+def _check_rules(rules: Rules | None) -> Rules:
     if rules is None:
         rules = get_logical_axis_rules()
     if not isinstance(rules, tuple | list):
@@ -189,17 +191,17 @@ def _spec(entries: Sequence[Entry], names: Names) -> PartitionSpec:
 class _Walk(NamedTuple):
     """What walking the rules gave.
 
-    ``lost`` has the dimension, name, position, axes and the taken axes with their owners of each
-    rule that was passed over; ``unmatched`` the dimensions and names that no rule mentions;
-    ``twice`` the names at several dimensions, with which there was no walk; ``unassigned`` the
+    ``losses`` has the dimension, name, position, axes and the taken axes with their owners of each
+    rule that was passed over; ``names_without_rule`` the dimensions and names that no rule mentions;
+    ``twice`` the names at several dimensions, with which there was no walk; ``open_dimensions`` the
     dimensions whose names no rule applied to, for either reason.
     """
 
     entries: tuple[Entry, ...] = ()
-    lost: tuple[tuple[int, str, int, Entry, tuple[tuple[str, str], ...]], ...] = ()
-    unmatched: tuple[tuple[int, str], ...] = ()
+    losses: tuple[tuple[int, str, int, Entry, tuple[tuple[str, str], ...]], ...] = ()
+    names_without_rule: tuple[tuple[int, str], ...] = ()
     twice: tuple[str, ...] = ()
-    unassigned: tuple[int, ...] = ()
+    open_dimensions: tuple[int, ...] = ()
 
 
 def _walk(names: tuple[Any, ...], rules: Rules) -> _Walk:
@@ -222,7 +224,7 @@ def _new_walk(names: tuple[Any, ...], rules: Rules) -> _Walk:
         if len(waiting) < len(logical):
             return _Walk(twice=tuple(name for name in sorted(waiting) if logical.count(name) > 1))
         owners = {axis: "" for entry in entries for axis in mesh_axes(entry)}
-    lost = []
+    losses = []
     for index, name, axes in _rules_of(waiting, rules):
         if name not in waiting:
             continue
@@ -231,11 +233,16 @@ def _new_walk(names: tuple[Any, ...], rules: Rules) -> _Walk:
             entries[waiting.pop(name)] = axes
             owners.update(dict.fromkeys(wanted, name))
         else:
-            taken = tuple((axis, owners[axis]) for axis in wanted if axis in owners)
-            lost.append((waiting[name], name, index, axes, taken))
-    losers = {name for _, name, *_ in lost}
-    unmatched = tuple((dim, name) for name, dim in waiting.items() if name not in losers)
-    return _Walk(tuple(entries), tuple(lost), unmatched, unassigned=tuple(sorted(waiting.values())))
+            owner_pairs = tuple((axis, owners[axis]) for axis in wanted if axis in owners)
+            losses.append((waiting[name], name, index, axes, owner_pairs))
+    losers = {name for _, name, *_ in losses}
+    names_without_rule = tuple((dim, name) for name, dim in waiting.items() if name not in losers)
+    return _Walk(
+        tuple(entries),
+        tuple(losses),
+        names_without_rule,
+        open_dimensions=tuple(sorted(waiting.values())),
+    )
 
 
 _remembered_walk = lru_cache(maxsize=4096)(_new_walk)
@@ -270,7 +277,7 @@ def _twice(twice: tuple[str, ...], names: tuple[Any, ...], array: str) -> str:
     )
 
 
-def _kept(entries: Sequence[Entry], sizes: Mapping[str, int]) -> list[Entry]:
+def _entries_on_mesh(entries: Sequence[Entry], sizes: Mapping[str, int]) -> list[Entry]:
     """The entries without axes that the mesh lacks or has one device along."""
     kept: list[Entry] = []
     for entry in entries:
@@ -286,22 +293,22 @@ def _kept(entries: Sequence[Entry], sizes: Mapping[str, int]) -> list[Entry]:
 def _silent(walk: _Walk, array: str) -> list[Silent]:
     """The rules that lost, with what came instead, and the names no rule mentions."""
     silent: list[Silent] = [
-        RuleLost(array, dim, name, index, axes, taken, walk.entries[dim])
-        for dim, name, index, axes, taken in walk.lost
+        RuleLost(array, dim, name, index, axes, owner_pairs, walk.entries[dim])
+        for dim, name, index, axes, owner_pairs in walk.losses
     ]
-    silent += [NameUnmatched(array, dim, name) for dim, name in walk.unmatched]
+    silent += [NameUnmatched(array, dim, name) for dim, name in walk.names_without_rule]
     return sorted(silent, key=lambda one: one.dimension)
 
 
-def _dropped(
+def _axes_off_mesh(
     names: tuple[Any, ...], result: Sequence[Entry], sizes: Mapping[str, int], array: str
 ) -> list[AxesDropped]:
-    dropped: list[AxesDropped] = []
+    losses: list[AxesDropped] = []
     for dim, entry in enumerate(result):
         axes = tuple(mesh_axes(entry))
         one = tuple(axis for axis in axes if sizes.get(axis) == 1)
         absent = tuple(axis for axis in axes if axis not in sizes)
         if one or absent:
             name = names[dim] if isinstance(names[dim], str) else ""
-            dropped.append(AxesDropped(array, dim, name, one, absent))
-    return dropped
+            losses.append(AxesDropped(array, dim, name, one, absent))
+    return losses

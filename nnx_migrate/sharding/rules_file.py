@@ -60,7 +60,7 @@ class AxisRulesError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class RulesContent:
     """The content of a file, with the lines of the rules and of ``context_sharding``."""
 
     mesh_axes: tuple[str, ...]
@@ -86,7 +86,7 @@ def text_of(content: bytes, source: str) -> str:
         raise AxisRulesError([RuleFinding(source, line, True, text)]) from None
 
 
-def parse(text: str, source: str) -> Parsed:
+def parse(text: str, source: str) -> RulesContent:
     """The content of ``text``; ``source`` is what findings call it.
 
     Raises:
@@ -99,17 +99,17 @@ def parse(text: str, source: str) -> Parsed:
     rules = list(reader.rules(top.get("logical_axis_rules")))
     context = reader.optional_string(top.get("context_sharding"), "context_sharding")
     context_line = reader.line(top["context_sharding"]) if context else 0
-    known = frozenset(mesh_axes)
+    axis_names = frozenset(mesh_axes)
     for line, axes, what in [
         *((line, axes, f"the rule of {name!r}") for line, name, axes in rules),
         *((line, entry, "data_sharding") for line, entry in data or ()),
         (context_line, context, "context_sharding"),
     ]:
-        reader.check_known(line, axes, what, known)
+        reader.check_mesh_axes(line, axes, what, axis_names)
     findings = sorted(reader.findings, key=lambda one: one.line)
     if any(one.fatal for one in findings):
         raise AxisRulesError(one for one in findings if one.fatal)
-    return Parsed(
+    return RulesContent(
         mesh_axes,
         None if data is None else tuple(entry for _, entry in data),
         tuple((name, axes) for _, name, axes in rules),
@@ -204,9 +204,9 @@ class _Reader:
     def optional_string(self, node: yaml.Node | None, what: str) -> str | None:
         return None if node is None or _is_null(node) else self._string(node, what)
 
-    def check_known(self, line: int, entry: Any, what: str, known: frozenset[str]) -> None:
+    def check_mesh_axes(self, line: int, entry: Any, what: str, mesh_axes: frozenset[str]) -> None:
         for axis in _axes(entry):
-            if axis in known:
+            if axis in mesh_axes:
                 continue
             if axis in CUSTOMARY_AXES:
                 text = f"{what} names mesh axis {axis!r}, which mesh_axes lacks: it has no effect"
@@ -214,7 +214,7 @@ class _Reader:
             else:
                 self.fault(
                     line,
-                    f"expected mesh axes among {', '.join(sorted(known))}, found {axis!r} in "
+                    f"expected mesh axes among {', '.join(sorted(mesh_axes))}, found {axis!r} in "
                     f"{what}: correct it, or add it to mesh_axes",
                 )
 

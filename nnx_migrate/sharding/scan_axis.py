@@ -32,11 +32,11 @@ class ScanAxis:
             )
 
 
-def recorded(metadata: Mapping[str, Any]) -> tuple[ScanAxis, ...]:
+def scan_axes_of(metadata: Mapping[str, Any]) -> tuple[ScanAxis, ...]:
     """The stacking axes that a variable's metadata records, the one added last coming last.
 
     A name without an index is no record: it does not say where to insert the name, which must
-    stand in the variable's names already (:func:`refuse_unplaced`).
+    stand in the variable's names already (:func:`require_scan_index`).
 
     Raises:
       ValueError: an index without a name, or tuples of different lengths.
@@ -59,7 +59,7 @@ def recorded(metadata: Mapping[str, Any]) -> tuple[ScanAxis, ...]:
     return tuple(ScanAxis(index, name) for index, name in zip(indices, names, strict=True))
 
 
-def refuse_unplaced(metadata: Mapping[str, Any], names: Any) -> None:
+def require_scan_index(metadata: Mapping[str, Any], names: Any) -> None:
     """Refuse a stacking axis of which nothing says where it is.
 
     Raises:

@@ -31,8 +31,8 @@ from nnx_migrate.sharding.scan_axis import (
     ScanAxis,
     insert,
     record,
-    recorded,
     remove,
+    scan_axes_of,
     stacked_names,
 )
 
@@ -44,13 +44,13 @@ Paths = Mapping[tuple[Any, ...], ScanAxis]
 def in_stack(name: str | None) -> Callable[[Any, Any], bool]:
     """A filter for ``nnx.split`` and ``nnx.state``: variables whose last stacking axis is ``name``."""
 
-    def chosen(path: Any, value: Any) -> bool:
+    def select(path: Any, value: Any) -> bool:
         if not isinstance(value, nnx.Variable):
             return False
-        axes = recorded(value.get_metadata())
+        axes = scan_axes_of(value.get_metadata())
         return bool(axes) and axes[-1].name == name
 
-    return chosen
+    return select
 
 
 def record_scan_axis(tree: T, index: int, name: str | None) -> T:
@@ -69,7 +69,7 @@ def record_scan_axis(tree: T, index: int, name: str | None) -> T:
 
     def one(path: tuple[Any, ...], variable: nnx.Variable[Any]) -> nnx.Variable[Any]:
         metadata = variable.get_metadata()
-        axes = (*recorded(metadata), axis)
+        axes = (*scan_axes_of(metadata), axis)
         rank = _rank(variable)
         if rank is not None and index >= rank:
             raise ValueError(f"expected a value with an axis {index} to record, found rank {rank}")
@@ -77,7 +77,7 @@ def record_scan_axis(tree: T, index: int, name: str | None) -> T:
         def put(names: tuple[Any, ...]) -> tuple[Any, ...]:
             return stacked_names(names, (axis,), len(names) + 1 if rank is None else rank)
 
-        return _with(variable, variable.get_raw_value(), _edited(metadata, put, axes))
+        return _with(variable, variable.get_raw_value(), _edit_metadata(metadata, put, axes))
 
     return _each_variable(one, tree)
 
@@ -97,16 +97,18 @@ def remove_scan_axis(tree: T) -> tuple[T, Paths]:
 
     def one(path: tuple[Any, ...], variable: nnx.Variable[Any]) -> nnx.Variable[Any]:
         metadata = variable.get_metadata()
-        known = recorded(metadata)
-        if not known:
+        scan_axes = scan_axes_of(metadata)
+        if not scan_axes:
             raise ValueError(
                 "expected a record of the stacking axis, found none: record_scan_axis(state, "
                 "index, name) makes one; leave out what is not stacked with in_stack(name)"
             )
-        axes[path] = known[-1]
-        value = jax.tree.map(lambda x: _move(x, known[-1].index, 0), variable.get_raw_value())
-        edited = _edited(metadata, lambda names: remove(names, known[-1]), known[:-1])
-        return _with(variable, value, edited)
+        axes[path] = scan_axes[-1]
+        value = jax.tree.map(lambda x: _move(x, scan_axes[-1].index, 0), variable.get_raw_value())
+        new_metadata = _edit_metadata(
+            metadata, lambda names: remove(names, scan_axes[-1]), scan_axes[:-1]
+        )
+        return _with(variable, value, new_metadata)
 
     return _each_variable(one, tree), axes
 
@@ -130,8 +132,10 @@ def restore_scan_axis(tree: T, axes: Paths | ScanAxis) -> T:
         axis = axes if isinstance(axes, ScanAxis) else axes[path]
         metadata = variable.get_metadata()
         value = jax.tree.map(lambda x: _move(x, 0, axis.index), variable.get_raw_value())
-        known = (*recorded(metadata), axis)
-        return _with(variable, value, _edited(metadata, lambda names: insert(names, axis), known))
+        scan_axes = (*scan_axes_of(metadata), axis)
+        return _with(
+            variable, value, _edit_metadata(metadata, lambda names: insert(names, axis), scan_axes)
+        )
 
     return _each_variable(one, tree)
 
@@ -154,15 +158,15 @@ def _each_variable(
     return result
 
 
-def _edited(
+def _edit_metadata(
     metadata: Mapping[str, Any],
     edit: Callable[[tuple[Any, ...]], tuple[Any, ...]],
     axes: tuple[ScanAxis, ...],
 ) -> dict[str, Any]:
     """The metadata with every list of names edited and ``axes`` for its record."""
-    edited = {k: v for k, v in metadata.items() if k not in (NAME_KEY, INDEX_KEY)}
+    new_metadata = {k: v for k, v in metadata.items() if k not in (NAME_KEY, INDEX_KEY)}
     for key in NAME_KEYS:
-        names = edited.get(key)
+        names = new_metadata.get(key)
         spec = names.spec if isinstance(names, NamedSharding) else names
         if isinstance(spec, PartitionSpec) and len(spec):
             raise ValueError(
@@ -172,8 +176,8 @@ def _edited(
         if isinstance(names, str):
             names = (names,)
         if isinstance(names, tuple | list):
-            edited[key] = edit(tuple(names))
-    return {**edited, **record(axes)}
+            new_metadata[key] = edit(tuple(names))
+    return {**new_metadata, **record(axes)}
 
 
 def _with(variable: nnx.Variable[Any], value: Any, metadata: dict[str, Any]) -> nnx.Variable[Any]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnx_migrate.parity.files.case_file import CaseError, call_arguments, load_case, told
+from nnx_migrate.parity.files.case_file import CaseError, call_arguments, case_errors, load_case
 from tests.hostile import BYTES, FEW, mutations, refusal
 
 GOOD = "def linen(): pass\ndef inputs(): pass\n"
@@ -96,13 +96,13 @@ def test_an_error_is_placed_in_the_users_code_and_not_in_a_library(tmp_path: Pat
     bad = case.linen.__globals__["bad"]  # type: ignore[attr-defined]
     with (
         pytest.raises(CaseError, match=r"bad\(\) raised JSONDecodeError: .* \(case.py:5\)$"),
-        told("bad()"),
+        case_errors("bad()"),
     ):
         bad()
 
 
 def test_a_long_message_is_cut_and_put_on_one_line() -> None:
-    with pytest.raises(CaseError) as caught, told("linen()"):
+    with pytest.raises(CaseError) as caught, case_errors("linen()"):
         raise ValueError("a\nb " + "x" * 1000)
     assert str(caught.value).startswith("linen() raised ValueError: a b xxx")
     assert len(str(caught.value)) < 500

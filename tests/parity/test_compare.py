@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity.case import ParityCase
-from nnx_migrate.parity.checks.base import differences, one_sided
+from nnx_migrate.parity.checks.base import differences, one_sided_lines
 from nnx_migrate.parity.checks.compare import compare
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 from nnx_migrate.parity.programs.canonical import canonical
@@ -48,7 +48,7 @@ def side(stack, **changes):
         second=numbers(OTHER),
         programs={"forward": BROADCAST, "loss_and_grad": BROADCAST},
         control_leaves=3 if stack == "linen" else 0,
-        skipped=UNTRAINED,
+        skip_reasons=UNTRAINED,
     )
     return dataclasses.replace(made, **changes)
 
@@ -92,7 +92,9 @@ def test_other_programs_with_equal_numbers_are_numerically_equal_and_say_so():
 
 def test_other_programs_are_different_where_no_number_was_computed():
     without = {
-        "skipped": dict.fromkeys((*UNTRAINED, "init_values", "forward", "loss", "gradients"), "no"),
+        "skip_reasons": dict.fromkeys(
+            (*UNTRAINED, "init_values", "forward", "loss", "gradients"), "no"
+        ),
         "first": Numbers(),
         "second": Numbers(),
         "init_values": {},
@@ -133,7 +135,7 @@ def test_a_tolerance_of_the_case_makes_close_numbers_numerically_equal():
         ("init_values", {"init_values": {"params/a": OTHER}}),
         ("init_values", {"init_values": {"params/a": ONES.astype(jnp.bfloat16)}}),
         ("init_values", {"init_values": {}}),
-        ("init_values", {"repeated": ("params/a = params/b",)}),
+        ("init_values", {"duplicates": ("params/a = params/b",)}),
         ("init_values", {"draws": 4, "repeated_draws": 1}),
         ("init_values", {"errors": {"init_values": "TypeError: no"}}),
         ("forward", {"first": numbers(outputs={"": OTHER})}),
@@ -144,7 +146,7 @@ def test_a_tolerance_of_the_case_makes_close_numbers_numerically_equal():
         ("forward", {"errors": {"forward": "TypeError: no"}}),
         ("loss", {"first": numbers(loss={"loss": OTHER})}),
         ("loss", {"first": numbers(loss={})}),
-        ("loss", {"skipped": {"loss": "the model has no floating-point output"}}),
+        ("loss", {"skip_reasons": {"loss": "the model has no floating-point output"}}),
         ("gradients", {"first": numbers(gradients={"params/a": OTHER})}),
         ("gradients", {"first": numbers(gradients={"params/b": ONES})}),
         ("gradients", {"errors": {"gradients": "TypeError: no"}}),
@@ -231,14 +233,14 @@ def test_a_control_that_compared_nothing_fails():
 
 def test_repeats_that_linen_has_too_are_no_defect():
     line = ("params/a: every slice along axis 0 is the same",)
-    result = compare(CASE, side("linen", repeated=line), side("nnx", repeated=line))
+    result = compare(CASE, side("linen", duplicates=line), side("nnx", duplicates=line))
     assert result.verdict == "identical"
 
 
 @pytest.mark.parametrize(("ours", "theirs", "name"), [(1, 0, "Linen"), (0, 1, "NNX")])
 def test_a_stack_that_repeats_on_one_side_fails_the_initial_values(ours, theirs, name):
     line = ("params/h: every slice along axis 0 is the same",)
-    linen, nnx = side("linen", repeated=line * ours), side("nnx", repeated=line * theirs)
+    linen, nnx = side("linen", duplicates=line * ours), side("nnx", duplicates=line * theirs)
     found = next(one for one in compare(CASE, linen, nnx).checks if one.status == "fail")
     assert (found.name, found.details) == (
         "init_values",
@@ -248,7 +250,7 @@ def test_a_stack_that_repeats_on_one_side_fails_the_initial_values(ours, theirs,
 
 def test_variables_of_another_name_are_told_in_turns():
     linen, nnx = ({f"params/{name}/{i}" for i in "ab"} for name in ("layers", "blocks"))
-    assert one_sided(linen, {*nnx, "params/more"}) == [
+    assert one_sided_lines(linen, {*nnx, "params/more"}) == [
         "params/layers/a: only in Linen",
         "params/blocks/a: only in NNX",
         "params/layers/b: only in Linen",
@@ -275,30 +277,32 @@ def test_a_loss_that_neither_side_can_have_is_not_checked():
     skipped = {**UNTRAINED, "loss": "no float output", "gradients": "no float output"}
     run = numbers(loss={}, gradients={})
     result = compare(
-        CASE, side("linen", first=run, skipped=skipped), side("nnx", first=run, skipped=skipped)
+        CASE,
+        side("linen", first=run, skip_reasons=skipped),
+        side("nnx", first=run, skip_reasons=skipped),
     )
     assert (statuses(result)["loss"], statuses(result)["gradients"]) == ("not_run", "not_run")
     assert result.verdict == "identical"
 
 
 def test_writes_outside_the_mutable_collections_are_told():
-    result = judged(ParityCase(), written=("cache/index",))
+    result = judged(ParityCase(), writes=("cache/index",))
     assert any("cache/index" in line for line in result.not_checked)
 
 
 def test_one_side_compiled_and_the_other_not_is_no_comparison():
-    assert "stacks" in failed(judged(untraced="run operation by operation"))
+    assert "stacks" in failed(judged(eager_reason="run operation by operation"))
 
 
 def test_sides_that_were_not_compiled_are_never_identical():
-    linen = side("linen", programs={}, untraced="Linen itself cannot be traced")
-    result = judged(linen=linen, programs={}, untraced="run operation by operation")
+    linen = side("linen", programs={}, eager_reason="Linen itself cannot be traced")
+    result = judged(linen=linen, programs={}, eager_reason="run operation by operation")
     assert (result.verdict, statuses(result)["program"]) == ("numerically_equal", "not_run")
     assert "program: Linen itself cannot be traced" in result.not_checked
 
 
 def test_bridged_submodules_are_told():
-    result = judged(bridged=("inner (Dense)",))
+    result = judged(bridges=("inner (Dense)",))
     assert "still Linen, behind ToNNX: inner (Dense)" in result.not_checked
     assert result.verdict == "identical"
 
@@ -317,7 +321,7 @@ def without_arrays(**changes):
 
 def plain(stack, one, **changes):
     skipped = {**UNTRAINED, "loss": "no output", "gradients": "no output"}
-    made = side(stack, first=one, second=one, skipped=skipped, shapes={}, init_values={})
+    made = side(stack, first=one, second=one, skip_reasons=skipped, shapes={}, init_values={})
     return dataclasses.replace(made, **{"control_leaves": len(one.plain), **changes})
 
 

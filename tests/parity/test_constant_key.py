@@ -6,7 +6,7 @@ from flax import nnx
 from flax.core.scope import Scope
 from flax.nnx.rnglib import RngStream
 
-from nnx_migrate.parity.evaluation.constant_key import constant_key, recorded_draws
+from nnx_migrate.parity.evaluation.constant_key import constant_key, record_draws
 
 KEY = jax.random.key(5)
 X = np.ones((2, 3), np.float32)
@@ -45,7 +45,7 @@ def test_draws_are_recorded_one_per_lane_of_a_lift():
     def build(rngs):
         return nnx.Linear(3, 4, rngs=rngs)
 
-    with recorded_draws(keys):
+    with record_draws(keys):
         build(nnx.Rngs(0))
     assert len(keys) >= 4
     assert len(set(keys)) == len(keys)
@@ -53,7 +53,7 @@ def test_draws_are_recorded_one_per_lane_of_a_lift():
 
 def test_a_key_handed_out_twice_is_seen():
     keys = []
-    with recorded_draws(keys):
+    with record_draws(keys):
         nnx.Linear(3, 4, rngs=nnx.Rngs(0))
         nnx.Linear(3, 4, rngs=nnx.Rngs(0))
     assert len(set(keys)) == len(keys) // 2
@@ -63,7 +63,7 @@ def test_a_key_handed_out_twice_is_seen():
 def test_only_draws_of_initial_values_are_recorded(name, count):
     keys = []
     streams = nnx.Rngs(params=0, dropout=1)
-    with recorded_draws(keys):
+    with record_draws(keys):
         streams[name]()
         streams[name]()
     assert len(keys) == count

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from nnx_migrate.parity.checks.first_difference import first_apart
+from nnx_migrate.parity.checks.first_difference import first_difference
 
 X = jnp.ones(3)
 
@@ -55,26 +55,26 @@ def text(function: Callable[[Any], Any]) -> str:
 @pytest.mark.parametrize(
     ("other", "place"),
     [
-        (model(scale=2.5), "from net/into (test_apart.py:"),
-        (model(shift=1.5), "from net/layers (test_apart.py:"),
-        (model(gate=4.5), "from net/layers (test_apart.py:"),
-        (model(scale=2.5, gate=4.5), "from net/into (test_apart.py:"),
-        (lambda x: model()(x) + 1, "from (test_apart.py:"),
+        (model(scale=2.5), "from net/into (test_first_difference.py:"),
+        (model(shift=1.5), "from net/layers (test_first_difference.py:"),
+        (model(gate=4.5), "from net/layers (test_first_difference.py:"),
+        (model(scale=2.5, gate=4.5), "from net/into (test_first_difference.py:"),
+        (lambda x: model()(x) + 1, "from (test_first_difference.py:"),
     ],
 )
 def test_the_first_operation_without_a_counterpart_is_told(
     other: Callable[[Any], Any], place: str
 ) -> None:
-    assert first_apart(text(model()), text(other)).startswith(place)
+    assert first_difference(text(model()), text(other)).startswith(place)
 
 
 @pytest.mark.parametrize("other", [model(), model(dead=5.0), model(swap=True)])
 def test_what_is_the_same_by_rules_or_not_used_is_not_told(other: Callable[[Any], Any]) -> None:
-    assert first_apart(text(model()), text(other)) == ""
+    assert first_difference(text(model()), text(other)) == ""
 
 
 def test_the_operation_and_its_type_are_told() -> None:
-    found = first_apart(text(model()), text(model(scale=2.5)))
+    found = first_difference(text(model()), text(model(scale=2.5)))
     assert found.endswith(" on: Linen has stablehlo.broadcast_in_dim to tensor<3xf32>")
 
 
@@ -82,12 +82,12 @@ def test_a_loop_in_a_gradient_has_its_module_too() -> None:
     def gradient(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return jax.grad(lambda x: jnp.sum(run(x)))
 
-    found = first_apart(text(gradient(model())), text(gradient(model(gate=4.5))))
+    found = first_difference(text(gradient(model())), text(gradient(model(gate=4.5))))
     assert found.startswith("from net/layers (")
 
 
 def test_without_locations_nothing_is_told() -> None:
-    assert first_apart("", text(model())) == ""
+    assert first_difference("", text(model())) == ""
 
 
 def test_an_operation_that_only_the_other_has_is_told_where_it_stands():
@@ -102,9 +102,9 @@ def test_an_operation_that_only_the_other_has_is_told_where_it_stands():
         with jax.named_scope("net"), jax.named_scope("head"):
             return jnp.sin(x)
 
-    found = first_apart(text(plain), text(bounded))
-    assert found.startswith("from net/head (test_apart.py:")
-    assert " from net/into (test_apart.py:" in found.partition(", NNX ")[2]
+    found = first_difference(text(plain), text(bounded))
+    assert found.startswith("from net/head (test_first_difference.py:")
+    assert " from net/into (test_first_difference.py:" in found.partition(", NNX ")[2]
 
 
 def stack(*, turned: bool = True, bounded: bool = False) -> Callable[[Any], Any]:
@@ -128,13 +128,13 @@ def stack(*, turned: bool = True, bounded: bool = False) -> Callable[[Any], Any]
 
 
 def test_in_a_loop_that_keeps_something_else_the_operation_is_told_not_the_loop():
-    found = first_apart(text(stack()), text(stack(turned=False)))
-    assert found.startswith("from net/layers/turn (test_apart.py:")
+    found = first_difference(text(stack()), text(stack(turned=False)))
+    assert found.startswith("from net/layers/turn (test_first_difference.py:")
 
 
 def test_what_only_the_body_of_the_other_loop_has_is_told_before_the_loop():
-    found = first_apart(text(stack()), text(stack(bounded=True)))
-    assert found.startswith("from layers (test_apart.py:")
+    found = first_difference(text(stack()), text(stack(bounded=True)))
+    assert found.startswith("from layers (test_first_difference.py:")
     assert " on: only NNX has " in found
     assert re.search(
         r" on: Linen has stablehlo\.while to (tensor<\w+>, ){2}tensor<\w+> and \d+ more$", found
@@ -150,20 +150,20 @@ def init(*, bias: float = 0.0, scale: float = 1.0) -> Callable[[Any], Any]:
 
 
 def test_results_that_differ_where_most_do_not_are_named():
-    found = first_apart(text(init()), text(init(bias=1.5)))
-    assert found.startswith("of params/a/bias, from (test_apart.py:")
+    found = first_difference(text(init()), text(init(bias=1.5)))
+    assert found.startswith("of params/a/bias, from (test_first_difference.py:")
 
 
 def test_results_of_which_most_differ_are_not_named():
-    assert first_apart(text(init()), text(init(scale=2.5))).startswith("from (test_apart.py:")
+    assert first_difference(text(init()), text(init(scale=2.5))).startswith("from (test_first_difference.py:")
 
 
 def test_what_only_the_other_program_has_is_told():
     def plain(x: Any) -> Any:
         return x, jnp.sin(x)
 
-    found = first_apart(text(plain), text(lambda x: (x, jnp.sin(x) + 1)))
-    assert found.startswith("from (test_apart.py:")
+    found = first_difference(text(plain), text(lambda x: (x, jnp.sin(x) + 1)))
+    assert found.startswith("from (test_first_difference.py:")
     assert " on: only NNX has stablehlo.broadcast_in_dim to tensor<3xf32>" in found
 
 
@@ -176,5 +176,5 @@ def test_an_argument_that_the_other_program_has_no_use_for_is_no_operation():
         given = dict.fromkeys("abc", X)
         return str(jax.jit(run).lower(given).as_text(debug_info=True))
 
-    found = first_apart(text_of(True, 2.0), text_of(False, 2.0))
+    found = first_difference(text_of(True, 2.0), text_of(False, 2.0))
     assert " on: Linen has stablehlo.multiply to tensor<3xf32>" in found

@@ -15,11 +15,11 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks.compare import compare
-from nnx_migrate.parity.evaluation.program_features import Unseen, unseen
+from nnx_migrate.parity.evaluation.program_features import ProgramFeature, features_of
 from nnx_migrate.parity.programs import graphs
 from nnx_migrate.parity.programs.canonical import canonical
 from nnx_migrate.parity.programs.equivalences import WITHOUT_MARKS
-from nnx_migrate.parity.unit_axis_notes import noted_axes
+from nnx_migrate.parity.unit_axis_notes import note_unit_axes
 from nnx_migrate.sharding import constrain
 from tests.parity.test_compare import CASE, failed, side
 
@@ -37,7 +37,7 @@ def remat(x, policy=None, **options):
 
 
 def collected(function):
-    return unseen(jax.jit(function).trace(X).jaxpr.jaxpr)
+    return features_of(jax.jit(function).trace(X).jaxpr.jaxpr)
 
 
 def traced(stack, function):
@@ -45,7 +45,7 @@ def traced(stack, function):
     return dataclasses.replace(
         side(stack),
         programs={"forward": canonical(found.lower().as_text())},
-        unseen={"forward": unseen(found.jaxpr.jaxpr)},
+        features={"forward": features_of(found.jaxpr.jaxpr)},
     )
 
 
@@ -115,7 +115,7 @@ def test_a_lost_precision_fails_the_program_of_gradients():
 
     result = judged(gradient(precision="highest"), gradient())
     assert (result.verdict, failed(result)) == ("different", {"program"})
-    assert re.match("precision HIGHEST of dot_general lost: .*test_unseen.py:", details(result)[0])
+    assert re.match("precision HIGHEST of dot_general lost: .*test_program_features.py:", details(result)[0])
 
 
 def test_a_lost_callback_fails_and_is_named():
@@ -126,7 +126,7 @@ def test_a_lost_callback_fails_and_is_named():
 
     result = judged(linen, lambda x: x + 1)
     assert (result.verdict, failed(result)) == ("different", {"program"})
-    start = "callback debug_callback of float32[2,4] lost: mlp (test_unseen.py:"
+    start = "callback debug_callback of float32[2,4] lost: mlp (test_program_features.py:"
     assert details(result)[0].startswith(start)
 
 
@@ -161,7 +161,7 @@ def test_a_policy_is_named_with_what_it_keeps(function, policy):
 def test_dropout_of_nnx_reshards_its_masks_on_a_mesh_of_explicit_axes_alone(kind, kinds):
     drop = functools.partial(nnx.Dropout(0.5, deterministic=False), rngs=jax.random.key(0))
     with jax.set_mesh(jax.make_mesh((1,), ("data",), axis_types=(kind,))):
-        found = unseen(jax.jit(drop).trace(jnp.asarray(X)).jaxpr.jaxpr)
+        found = features_of(jax.jit(drop).trace(jnp.asarray(X)).jaxpr.jaxpr)
     assert {one.kind for one in found} == kinds
 
 
@@ -174,13 +174,13 @@ def test_the_place_is_the_module_and_the_lines_of_the_model():
         with jax.named_scope("block"), jax.named_scope("mlp"):
             return jnp.sum(constrained(x))
 
-    first, *_ = unseen(jax.jit(jax.grad(model)).trace(X).jaxpr.jaxpr)
+    first, *_ = features_of(jax.jit(jax.grad(model)).trace(X).jaxpr.jaxpr)
     assert first.module == "block/mlp"
     assert [text for _, text in first.lines] == [
         'return jax.lax.with_sharding_constraint(x, NamedSharding(MESH, PartitionSpec("data")))',
         "return jnp.sum(constrained(x))",
     ]
-    assert "in constrained from test_unseen.py:" in first.place
+    assert "in constrained from test_program_features.py:" in first.place
 
 
 def test_a_lost_constraint_fails_although_all_numbers_are_equal_and_is_named():
@@ -196,7 +196,7 @@ def test_a_lost_constraint_fails_although_all_numbers_are_equal_and_is_named():
     result = judged(linen, nnx)
     assert (result.verdict, failed(result)) == ("different", {"program"})
     line = details(result)[0]
-    assert line.startswith("constraint P() on float32[2,4] lost: mlp (test_unseen.py:")
+    assert line.startswith("constraint P() on float32[2,4] lost: mlp (test_program_features.py:")
     assert "one of" not in line
 
 
@@ -227,7 +227,7 @@ def test_a_constraint_on_another_value_is_placed_by_the_text_of_its_line():
             return jnp.sin(constrained(x)) + 1
 
     line = details(judged(linen, nnx))[0]
-    assert "are on other values, or in another order: mlp (test_unseen.py:" in line
+    assert "are on other values, or in another order: mlp (test_program_features.py:" in line
 
 
 def test_a_lost_remat_fails_the_program_of_gradients():
@@ -264,10 +264,10 @@ def test_marks_left_out_leave_the_arithmetic():
 
 
 def test_a_place_that_may_be_one_of_several_is_not_claimed():
-    one = Unseen("constraint", "P(data)", "", (("a.py:1 in f", "y = g(x)"),))
+    one = ProgramFeature("constraint", "P(data)", "", (("a.py:1 in f", "y = g(x)"),))
     other = dataclasses.replace(one, module="b")
-    linen = dataclasses.replace(traced("linen", jnp.sin), unseen={"forward": (one, other)})
-    nnx = dataclasses.replace(traced("nnx", jnp.cos), unseen={"forward": (one,)})
+    linen = dataclasses.replace(traced("linen", jnp.sin), features={"forward": (one, other)})
+    nnx = dataclasses.replace(traced("nnx", jnp.cos), features={"forward": (one,)})
     line = details(compare(ParityCase(), linen, nnx))[0]
     assert line == "constraint P(data) lost: one of (a.py:1 in f); b (a.py:1 in f)"
 
@@ -301,7 +301,7 @@ def over_units(*axes):
 def test_other_mesh_axes_of_size_1_are_other_logical_names(axes):
     result = judged(over_units("data", "tensor"), over_units(*axes))
     assert (result.verdict, failed(result)) == ("different", {"program"})
-    line = "constraint P() on float32[2,4] with P(data, tensor) of size 1 lost: (test_unseen.py:"
+    line = "constraint P() on float32[2,4] with P(data, tensor) of size 1 lost: (test_program_features.py:"
     assert details(result)[0].startswith(line)
     assert not any(one.startswith("constraints: ") for one in result.not_checked)
 
@@ -333,7 +333,7 @@ LIFTS = {
 def by_names(*names, lift, stack):
     constraint = nn.with_logical_constraint if stack == "linen" else constrain
     function = LIFTS[lift](lambda x: constraint(x, names))
-    with jax.set_mesh(UNITS), nn.logical_axis_rules(RULES), noted_axes():
+    with jax.set_mesh(UNITS), nn.logical_axis_rules(RULES), note_unit_axes():
         return traced(stack, function)
 
 
@@ -347,7 +347,7 @@ def test_logical_names_of_other_mesh_axes_of_size_1_are_a_difference(lift, names
     result = compare(CASE, linen, by_names(*names, lift=lift, stack="nnx"))
     assert failed(result) == ({"program"} if other else set())
     if other:
-        line = f"over mesh axes of size 1: Linen data, tensor, NNX {other}: (test_unseen.py:"
+        line = f"over mesh axes of size 1: Linen data, tensor, NNX {other}: (test_program_features.py:"
         assert line in details(result)[0]
 
 
@@ -359,6 +359,6 @@ def test_a_name_that_only_nnx_has_a_mesh_axis_of_size_1_for_is_a_difference():
 
 def test_the_note_of_axes_is_no_module():
     nnx = by_names("batch", "mlp", lift="grad", stack="nnx")
-    found = nnx.unseen["forward"]
-    assert {one.asked for one in found} == {("data", "tensor")}
+    found = nnx.features["forward"]
+    assert {one.spec_axes for one in found} == {("data", "tensor")}
     assert {one.module for one in found} == {""}

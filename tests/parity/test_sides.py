@@ -24,9 +24,9 @@ SIDE = SideResult(
     "nnx",
     "m.Model",
     problems=("p",),
-    bridged=("b (Dense)",),
+    bridges=("b (Dense)",),
     shapes={"params/a": ShapeDtype((2, 3), "bfloat16"), "cache/k": ShapeDtype((), "key<fry>")},
-    excluded=("rngs/key",),
+    nnx_only=("rngs/key",),
     init_values=ARRAYS,
     draws=3,
     state=ARRAYS,
@@ -36,7 +36,7 @@ SIDE = SideResult(
     control_leaves=4,
     submodules=(SubmoduleOutput("a/b", 1, ARRAYS),),
     errors={"loss": "TypeError: no"},
-    skipped={"gradients": "none"},
+    skip_reasons={"gradients": "none"},
 )
 
 
@@ -52,9 +52,9 @@ def test_a_side_survives_its_files_bit_for_bit(tmp_path):
     ):
         assert list(ours) == list(theirs)
         assert all(same_bits(ours[name], theirs[name]) for name in ours)
-    for name in ("stack", "model", "problems", "bridged", "shapes", "excluded", "draws"):
+    for name in ("stack", "model", "problems", "bridges", "shapes", "nnx_only", "draws"):
         assert getattr(found, name) == getattr(SIDE, name)
-    for name in ("programs", "control", "control_leaves", "errors", "skipped"):
+    for name in ("programs", "control", "control_leaves", "errors", "skip_reasons"):
         assert getattr(found, name) == getattr(SIDE, name)
     assert found.first.structure == "dict(*)"
     assert (found.submodules[0].path, found.submodules[0].call) == ("a/b", 1)
@@ -69,7 +69,7 @@ def test_the_files_of_another_version_are_refused(tmp_path):
     save(SideResult("linen", "m"), tmp_path)
     document = json.loads((tmp_path / "side.json").read_text())
     (tmp_path / "side.json").write_text(json.dumps({**document, "format": 99}))
-    with pytest.raises(ValueError, match="expected format 4, found 99"):
+    with pytest.raises(ValueError, match="expected format 5, found 99"):
         load(tmp_path)
 
 

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 
 from nnx_migrate.parity.case import BadCase
-from nnx_migrate.parity.evaluation.linen_names import attributes_of, unmatched
+from nnx_migrate.parity.evaluation.linen_names import attributes_of, unused_entries
 from nnx_migrate.parity.evaluation.results import ModeRun, Numbers, SideResult
 from nnx_migrate.parity.files.case_file import CaseError
 from nnx_migrate.parity.files.unknown_names import require_known_names
@@ -52,9 +52,9 @@ def test_a_path_that_the_nnx_module_does_not_have_is_refused() -> None:
         "b": "lay",
     }
     attributes = attributes_of(Net(nnx.Rngs(0)))
-    found = unmatched(path_map, attributes)
+    found = unused_entries(path_map, attributes)
     assert found == {"a": "layer", "b": "lay"}
-    side = SideResult("nnx", "m.N", shapes=SHAPES, unmatched=found, attributes=attributes)
+    side = SideResult("nnx", "m.N", shapes=SHAPES, unused_map_entries=found, attributes=attributes)
     assert refusal_of(side, path_map={"a": "layer"}) == (
         "case.py: CASE: path_map: expected {Linen path: NNX path}, found {'a': 'layer'}, where the NNX "
         "module has nothing; did you mean layers?: correct it, or leave it out"
@@ -63,7 +63,7 @@ def test_a_path_that_the_nnx_module_does_not_have_is_refused() -> None:
 
 def test_what_the_migration_map_says_and_what_did_not_run_is_no_fault_of_the_case() -> None:
     settings = {"collections": (), "path_map": {}}
-    side = SideResult("nnx", "m.N", shapes=SHAPES, unmatched={"a": "b"})
+    side = SideResult("nnx", "m.N", shapes=SHAPES, unused_map_entries={"a": "b"})
     require_known_names(settings, "case.py", LINEN, side)
     failed = SideResult("nnx", "m.N", errors={"forward": "E"})
     require_known_names({**settings, "collections": ("nope",)}, "case.py", LINEN, failed)

@@ -10,7 +10,7 @@ from flax import nnx
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding import construct_named_sharding, extract_named_sharding
-from nnx_migrate.sharding.fitting import fitted
+from nnx_migrate.sharding.fitting import fit_spec
 
 P = PartitionSpec
 MESH = AbstractMesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
@@ -38,9 +38,9 @@ def test_a_resolved_spec_of_a_variable_keeps_its_reductions() -> None:
 def test_dropping_what_does_not_fit_keeps_reductions(
     spec: PartitionSpec, shape: tuple[int, ...], expected: PartitionSpec
 ) -> None:
-    assert fitted(spec, shape, MESH.shape, "drop") == expected
+    assert fit_spec(spec, shape, MESH.shape, "drop") == expected
 
 
 def test_a_reduced_spec_that_does_not_fit_is_refused_in_words() -> None:
     with pytest.raises(ValueError, match="expected a size divisible by 2"):
-        fitted(P("x", reduced={"y"}), (3,), MESH.shape)
+        fit_spec(P("x", reduced={"y"}), (3,), MESH.shape)

@@ -11,7 +11,7 @@ import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from nnx_migrate.sharding import reshard_like
-from nnx_migrate.sharding.placing import placed
+from nnx_migrate.sharding.placing import apply_spec
 from tests.sharding.meshes import AUTO, EXPLICIT, abstract_mesh, mesh
 
 P = PartitionSpec
@@ -26,7 +26,7 @@ def arrays(kind: AxisType, spec: PartitionSpec) -> tuple[Any, jax.Array]:
 
 def moved(x: jax.Array, devices: Any) -> jax.Array:
     """Twice ``x``, sharded in a way of its own."""
-    y: jax.Array = placed(x * 2, devices, P(None, ("model", "data")))
+    y: jax.Array = apply_spec(x * 2, devices, P(None, ("model", "data")))
     return y
 
 

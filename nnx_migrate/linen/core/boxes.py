@@ -23,7 +23,7 @@ def to_variable(collection: str, value: Any) -> nnx.Variable[Any]:
     metadata: dict[str, Any] = {BOX: Static(_boxes_of(value))}
     if meta.is_axis_metadata(value):
         metadata |= metadata_of(value)
-    return kind(unboxed(value), **metadata)
+    return kind(contents_of(value), **metadata)
 
 
 def from_variable(variable: nnx.Variable[Any]) -> Any:
@@ -35,14 +35,14 @@ def from_variable(variable: nnx.Variable[Any]) -> Any:
     structure: Any
     boxes, structure = jax.tree.flatten(static.value, is_leaf=_is_slot)
     contents = structure.flatten_up_to(value)
-    filled = [
+    values = [
         box.replace_boxed(content) if meta.is_axis_metadata(box) else content
         for box, content in zip(boxes, contents, strict=True)
     ]
-    return structure.unflatten(filled)
+    return structure.unflatten(values)
 
 
-def unboxed(value: Any) -> Any:
+def contents_of(value: Any) -> Any:
     """The contents of the boxes in ``value``, without the constraints that `unbox` may set."""
     return jax.tree.map(_content, value, is_leaf=meta.is_axis_metadata)
 

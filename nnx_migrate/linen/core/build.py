@@ -9,7 +9,7 @@ import jax
 from flax import nnx
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.boxes import from_variable, to_variable, unboxed
+from nnx_migrate.linen.core.boxes import contents_of, from_variable, to_variable
 from nnx_migrate.linen.core.calls import STREAMS, attach, gather
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.filters import CollectionFilter, LazyRng
@@ -133,17 +133,17 @@ def update(module: Any, variables: Any) -> None:
         KeyError: the tree has a variable that the module lacks.
         ValueError: a value of another shape.
     """
-    held: dict[tuple[str, ...], tuple[Any, Any]] = {}
-    gather(module, held, from_variable)
+    entries: dict[tuple[str, ...], tuple[Any, Any]] = {}
+    gather(module, entries, from_variable)
     for collection, part in variables.items():
-        for path, value in _leaves(part, (collection,), lambda path: path not in held):
-            if path not in held:
+        for path, value in _leaves(part, (collection,), lambda path: path not in entries):
+            if path not in entries:
                 raise KeyError(f"{'/'.join(path)}: no such variable in {type(module).__name__}")
-            old, new = held[path][0].get_value(), unboxed(value)
+            old, new = entries[path][0].get_value(), contents_of(value)
             shapes = jax.tree.map(jax.numpy.shape, (old, new))
             if shapes[0] != shapes[1]:
                 raise ValueError(f"{'/'.join(path)}: expected {shapes[0]}, found {shapes[1]}")
-            held[path][0].set_value(new)
+            entries[path][0].set_value(new)
 
 
 def _streams(rngs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -152,15 +152,15 @@ def _streams(rngs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         keys = {name: stream() for name, stream in rngs.items()}
         if "default" in keys:
             keys.setdefault("params", keys.pop("default"))
-        kept = {name: stream() for name, stream in rngs.items() if name != "params"}
-        kept.pop("default", None)
-        return keys, kept
+        stream_keys = {name: stream() for name, stream in rngs.items() if name != "params"}
+        stream_keys.pop("default", None)
+        return keys, stream_keys
     if isinstance(rngs, int):
         rngs = jax.random.key(rngs)
     if not isinstance(rngs, dict):
         return {"params": rngs}, {}
-    kept = {k: v for k, v in rngs.items() if k != "params" and not isinstance(v, LazyRng)}
-    return dict(rngs), kept
+    stream_keys = {k: v for k, v in rngs.items() if k != "params" and not isinstance(v, LazyRng)}
+    return dict(rngs), stream_keys
 
 
 def _become_built(module: Any) -> None:

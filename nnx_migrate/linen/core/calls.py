@@ -15,7 +15,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from nnx_migrate.linen.core.boxes import to_variable, unboxed
+from nnx_migrate.linen.core.boxes import contents_of, to_variable
 from nnx_migrate.linen.core.context import Sown, context
 from nnx_migrate.linen.core.filters import DenyList, union_filters
 from nnx_migrate.linen.core.functional import is_valid_rngs
@@ -33,36 +33,38 @@ STREAMS = "rngs"
 
 def run_built(module: Any, fn: Callable[[Any], Any]) -> Any:
     """``fn`` of a bound copy of ``module``; its changes are written to ``module``."""
-    held: dict[tuple[str, ...], tuple[Any, Any]] = {}
+    entries: dict[tuple[str, ...], tuple[Any, Any]] = {}
     # Without their boxes, which would constrain each parameter where it is read: in NNX the names
     # are metadata, as they are in Linen after `nn.unbox`.
-    variables = gather(module, held, operator.methodcaller("get_value"))
+    variables = gather(module, entries, operator.methodcaller("get_value"))
     rngs = next_keys(module)
-    kept = context.sown
-    asked = () if kept is None else kept.collections
-    mutable = CHANGING if kept is None else union_filters(CHANGING, kept.collections)
+    sown_values = context.sown
+    sown_collections = () if sown_values is None else sown_values.collections
+    mutable = CHANGING if sown_values is None else union_filters(CHANGING, sown_values.collections)
     stack = context.capture_stack
     stack.append(False)
     try:
         with (
             context.recording() as recorder,
-            Scope(variables, rngs=rngs, mutable=mutable, flags={SOWN: asked}).temporary() as root,
+            Scope(
+                variables, rngs=rngs, mutable=mutable, flags={SOWN: sown_collections}
+            ).temporary() as root,
         ):
             # The class's own: `nnx.tabulate` replaces methods of the twin by jitted ones.
             result = fn(module._nnm_definition_type.clone(module, parent=root, _deep_clone=True))
     finally:
         stack.pop()
-    write_back(module, variables, held, recorder.sown)
-    if kept is not None:
-        _keep(kept, variables, recorder.sown)
+    write_back(module, variables, entries, recorder.sown)
+    if sown_values is not None:
+        _keep(sown_values, variables, recorder.sown)
     return result
 
 
-def _keep(kept: Sown, variables: dict[str, Any], paths: set[tuple[str, ...]]) -> None:
+def _keep(sown_values: Sown, variables: dict[str, Any], paths: set[tuple[str, ...]]) -> None:
     for path in paths:
-        if path[0] not in kept.collections:
+        if path[0] not in sown_values.collections:
             continue
-        source, target = variables, kept.values
+        source, target = variables, sown_values.values
         for step in path[:-1]:
             source, target = source[step], target.setdefault(step, {})
         target[path[-1]] = source[path[-1]]
@@ -87,8 +89,8 @@ def next_keys(module: Any) -> dict[str, Any]:
     if streams is None:
         return {}
     # Not through its methods, which `nnx.tabulate` replaces by jitted ones.
-    held = {k: v for k, v in vars(streams).items() if isinstance(v, nnx.RngStream)}
-    keys = {name: stream() for name, stream in held.items()}
+    streams_by_name = {k: v for k, v in vars(streams).items() if isinstance(v, nnx.RngStream)}
+    keys = {name: stream() for name, stream in streams_by_name.items()}
     if not is_valid_rngs(keys):
         raise ValueError(f"expected streams of keys in {STREAMS!r}, found {streams}")
     return keys
@@ -112,26 +114,26 @@ def nodes_of(node: Any) -> Iterator[tuple[str, str | None, str, Any]]:
 
 def gather(
     node: Any,
-    held: dict[tuple[str, ...], tuple[Any, Any]],
+    entries: dict[tuple[str, ...], tuple[Any, Any]],
     value_of: Callable[[Any], Any],
     path: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """The variables of a built tree as Linen has them: collection -> nested dicts.
 
-    ``held`` is filled: (collection, *path) -> (Variable, its value in the dicts). ``value_of`` a
+    ``entries`` is filled: (collection, *path) -> (Variable, its value in the dicts). ``value_of`` a
     Variable: its value, or that in boxes of axis names.
     """
     found: dict[str, Any] = {}
     for _, collection, name, value in nodes_of(node):
         if collection is not None:
-            stored = value_of(value)
+            contents = value_of(value)
             # The call may fill dicts, the variables of an explicit module, in place.
-            is_tree = isinstance(stored, dict)
-            fresh = jax.tree.map(lambda one: one, stored) if is_tree else stored
+            is_tree = isinstance(contents, dict)
+            fresh = jax.tree.map(lambda one: one, contents) if is_tree else contents
             found.setdefault(collection, {})[name] = fresh
-            held[(collection, *path, name)] = value, stored
+            entries[(collection, *path, name)] = value, contents
         else:
-            for below, part in gather(value, held, value_of, (*path, name)).items():
+            for below, part in gather(value, entries, value_of, (*path, name)).items():
                 found.setdefault(below, {})[name] = part
     return found
 
@@ -139,22 +141,22 @@ def gather(
 def write_back(
     module: Any,
     variables: dict[str, Any],
-    held: dict[tuple[str, ...], tuple[Any, Any]],
+    entries: dict[tuple[str, ...], tuple[Any, Any]],
     sown: set[tuple[str, ...]],
 ) -> None:
     """Set what a call changed; hang new variables on the module that made them."""
-    changed = {
+    changes = {
         path: value
         for collection, part in variables.items()
         if collection not in ("params", "intermediates")
-        for path, value in _leaves(module, (collection,), part, held)
+        for path, value in _leaves(module, (collection,), part, entries)
         if path not in sown
     }
-    for path, value in changed.items():
-        if path not in held:
+    for path, value in changes.items():
+        if path not in entries:
             attach(node_at(module, path[1:-1]), path[0], path[-1], to_variable(path[0], value))
-        elif _is_other(value, held[path][1]):
-            held[path][0].set_value(unboxed(value))
+        elif _is_other(value, entries[path][1]):
+            entries[path][0].set_value(contents_of(value))
 
 
 def _is_other(value: Any, before: Any) -> bool:
@@ -166,14 +168,14 @@ def _is_other(value: Any, before: Any) -> bool:
 
 
 def _leaves(
-    node: Any, path: tuple[str, ...], part: Any, held: Any
+    node: Any, path: tuple[str, ...], part: Any, entries: Any
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Variables in a part of a collection: dicts are children where the tree has a child."""
     children = {} if node is None else {name: v for _, c, name, v in nodes_of(node) if c is None}
     for name, value in part.items():
         where = (*path, name)
-        if where not in held and isinstance(value, dict) and name in children:
-            yield from _leaves(children[name], where, value, held)
+        if where not in entries and isinstance(value, dict) and name in children:
+            yield from _leaves(children[name], where, value, entries)
         else:
             yield where, value
 

@@ -220,7 +220,7 @@ class _Context:
             self.module_stack.pop()
 
     @contextlib.contextmanager
-    def unwatched(self) -> Iterator[None]:
+    def without_tabulation(self) -> Iterator[None]:
         """Out of sight of tabulations."""
         stack = self.call_info_stack
         watching, stack[:] = stack[:], []

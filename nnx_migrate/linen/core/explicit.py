@@ -23,7 +23,7 @@ from nnx_migrate.linen.core.build import build
 from nnx_migrate.linen.core.explicit_calls import ExplicitCalls
 from nnx_migrate.linen.core.lazy_submodules import on_trial
 from nnx_migrate.linen.core.lifecycle import unbound_error
-from nnx_migrate.linen.core.members import carried, members_of, plain_bases
+from nnx_migrate.linen.core.members import lazy_member, members_of, plain_bases
 from nnx_migrate.linen.core.module import Module
 from nnx_migrate.linen.core.scope import Scope
 from nnx_migrate.linen.core.sizes.declaration import Size
@@ -39,7 +39,7 @@ class _Meta(type(Module)):  # type: ignore[misc]
     """Lazy forms are subclasses of each other as the explicit classes are."""
 
     _nnm_explicit: Any
-    _nnm_declared: Any
+    _nnm_size_declarations: Any
 
     def __subclasscheck__(cls, other: type) -> bool:
         own = vars(cls).get("_nnm_explicit")
@@ -61,10 +61,12 @@ class _Meta(type(Module)):  # type: ignore[misc]
 
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """A definition; what it is given is a field, also where its name reads as a size."""
-        given = vars(cls).get("_nnm_sizes", {}).keys() & kwargs.keys()
-        if not given:
+        size_names = vars(cls).get("_nnm_sizes", {}).keys() & kwargs.keys()
+        if not size_names:
             return super().__call__(*args, **kwargs)
-        return _lazy(cls._nnm_explicit, cls._nnm_declared, frozenset(given))(*args, **kwargs)
+        return _lazy(cls._nnm_explicit, cls._nnm_size_declarations, frozenset(size_names))(
+            *args, **kwargs
+        )
 
 
 class ExplicitInLazy(Module, metaclass=_Meta):
@@ -72,15 +74,17 @@ class ExplicitInLazy(Module, metaclass=_Meta):
 
     _nnm_sizes: ClassVar[Mapping[str, Size]] = {}
     _nnm_optional: ClassVar[frozenset[str]] = frozenset()
-    _nnm_declared: ClassVar[tuple[tuple[str, Size], ...]] = ()
-    _nnm_taken: ClassVar[frozenset[str]] = frozenset()  # fields that the explicit class takes
+    _nnm_size_declarations: ClassVar[tuple[tuple[str, Size], ...]] = ()
+    _nnm_constructor_fields: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # fields that the explicit class takes
 
     def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in self._nnm_fields}
-        changed = _set_after_init(self._nnm_explicit_class(), given)
+        values = {name: getattr(self, name) for name in self._nnm_fields}
+        changes = _set_after_init(self._nnm_explicit_class(), values)
         # The constructor runs `__post_init__` itself, so it takes the values from before.
-        vars(self)["_nnm_before"] = {name: given[name] for name in changed}
-        for name, value in changed.items():
+        vars(self)["_nnm_before"] = {name: values[name] for name in changes}
+        for name, value in changes.items():
             setattr(self, name, value)
         super().__post_init__()
 
@@ -89,7 +93,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         if self.scope is not None or self._nnm_is_built:
             return super().__reduce_ex__(protocol)
         fields = {name: getattr(self, name) for name in (*self._nnm_fields, "name")}
-        return _restored, (self._nnm_explicit_class(), type(self)._nnm_declared, fields)
+        return _restore, (self._nnm_explicit_class(), type(self)._nnm_size_declarations, fields)
 
     @nowrap
     def _nnm_explicit_class(self) -> Any:
@@ -102,15 +106,15 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         return submodule_views.read(self._nnm_calls(), (), name)
 
     @nowrap
-    def _nnm_given(self) -> dict[str, Any]:
+    def _nnm_field_values(self) -> dict[str, Any]:
         before: dict[str, Any] = vars(self).get("_nnm_before", {})
         # Of its own class: code may make subclasses, ``type("Named", (lazy(Net),), {...})``.
-        own = type(self)._nnm_taken
+        own = type(self)._nnm_constructor_fields
         return {name: getattr(self, name) for name in self._nnm_fields if name in own} | before
 
     @nowrap
     def _nnm_sizing(self) -> Sizing:
-        make = functools.partial(self._nnm_explicit_class(), **self._nnm_given())
+        make = functools.partial(self._nnm_explicit_class(), **self._nnm_field_values())
         return Sizing(make, type(self)._nnm_sizes, type(self)._nnm_optional)
 
     @nowrap
@@ -120,7 +124,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     @nowrap
     def _nnm_call_unbound(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a method that needs fields alone, as Linen does for classes with `setup`."""
-        module = _with_fields_alone(self._nnm_explicit_class(), self._nnm_given())
+        module = _with_fields_alone(self._nnm_explicit_class(), self._nnm_field_values())
         try:
             return getattr(module, name)(*args, **kwargs)
         except AttributeError as lack:
@@ -196,14 +200,14 @@ def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:
 
 @functools.cache
 def _lazy(
-    cls: Any, declared: tuple[tuple[str, Size], ...], fields: frozenset[str] = frozenset()
+    cls: Any, declarations: tuple[tuple[str, Size], ...], fields: frozenset[str] = frozenset()
 ) -> Any:
     """See `lazy_class`; ``fields`` have names of sizes."""
     has_own = cls.__init__ is not nnx.Module.__init__  # an interface has none
     found = inspect.signature(cls.__init__).parameters if has_own else {}
     parameters = {name: found[name] for name in _by_class(cls) if name in found}
     inputs = frozenset(inspect.signature(cls.__call__).parameters)
-    sizes = dict(declared)
+    sizes = dict(declarations)
     annotations: dict[str, Any] = {}
     body: dict[str, Any] = {"__module__": cls.__module__, "__doc__": cls.__doc__}
     for name, parameter in parameters.items():
@@ -217,20 +221,20 @@ def _lazy(
         if size is not None and name not in fields:
             sizes[name] = size
             continue
-        annotated = parameter.annotation is not inspect.Parameter.empty
-        annotations[name] = parameter.annotation if annotated else Any
+        has_annotation = parameter.annotation is not inspect.Parameter.empty
+        annotations[name] = parameter.annotation if has_annotation else Any
         body[name] = _field(parameter)
     for name, value in members_of(cls).items():
         if name not in body:
-            body[name] = carried(cls, name, value, frozenset(annotations))
+            body[name] = lazy_member(cls, name, value, frozenset(annotations))
     optional = {name for name in sizes if parameters[name].default is not inspect.Parameter.empty}
     body |= {
         "__annotations__": annotations,
         "__qualname__": cls.__qualname__,
         "_nnm_sizes": sizes,
         "_nnm_optional": frozenset(optional),
-        "_nnm_declared": declared,
-        "_nnm_taken": frozenset(annotations),
+        "_nnm_size_declarations": declarations,
+        "_nnm_constructor_fields": frozenset(annotations),
         "_nnm_explicit_class": nowrap(lambda self: cls),
         "_nnm_explicit": cls,
     }
@@ -285,14 +289,14 @@ def _field(parameter: inspect.Parameter) -> Any:
     return dataclasses.field(default=parameter.default, kw_only=only)
 
 
-def _reduced(cls: Any) -> Any:
+def _reduce(cls: Any) -> Any:
     """How pickle finds a lazy class: by the explicit one; others by their names, as any class."""
     own = vars(cls).get("_nnm_explicit")
-    return cls.__qualname__ if own is None else (_lazy, (own, cls._nnm_declared))
+    return cls.__qualname__ if own is None else (_lazy, (own, cls._nnm_size_declarations))
 
 
-copyreg.pickle(_Meta, _reduced)
+copyreg.pickle(_Meta, _reduce)
 
 
-def _restored(cls: Any, declared: tuple[tuple[str, Size], ...], fields: dict[str, Any]) -> Any:
-    return _lazy(cls, declared)(**fields, parent=None)
+def _restore(cls: Any, declarations: tuple[tuple[str, Size], ...], fields: dict[str, Any]) -> Any:
+    return _lazy(cls, declarations)(**fields, parent=None)

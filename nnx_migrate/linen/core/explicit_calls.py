@@ -23,7 +23,7 @@ from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.core.sizes.trials import class_of
 from nnx_migrate.linen.spmd import LogicallyPartitioned
 from nnx_migrate.nn.calls.initial import called_on
-from nnx_migrate.nn.seeding.draw_owners import Drawn
+from nnx_migrate.nn.seeding.draw_owners import DrawCounts
 from nnx_migrate.nn.variables.sharing import is_lazy
 
 # Beside the counters of the scope's own keys: those of the scopes below it, by path and stream.
@@ -45,9 +45,9 @@ class ExplicitCalls:
 
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method; one that may makes the variables that are not held."""
-        with on_trial(self.scope, self.held(), self.sizing.fields) as lazy:
+        with on_trial(self.scope, self.scope_variables(), self.sizing.fields) as lazy:
             try:
-                model, held, made, lacking = self._prepared(method, args, kwargs, lazy)
+                model, variables, made, lacking = self._prepare_call(method, args, kwargs, lazy)
             except Exception:
                 sizing = self.sizing
                 own = refusal(sizing.make, sizing.sizes, method, args, kwargs)
@@ -56,116 +56,127 @@ class ExplicitCalls:
                 raise own from None
         run = method if method == "__call__" else functools.partial(self._handing, method)
         is_again = made is None and not lacking
-        return self._applied(
-            model, run, held, made, args, kwargs, is_again=is_again, lacking=lacking
+        return self._apply(
+            model, run, variables, made, args, kwargs, is_again=is_again, lacking=lacking
         )
 
     def _handing(self, method: str, model: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a method of a copy of the module; a lazy submodule that it returns is found inside of this one."""
         value = getattr(model, method)(*args, **kwargs)
-        return submodule_views.handed(self, model, value) if is_lazy(value) else value
+        return submodule_views.to_linen_value(self, model, value) if is_lazy(value) else value
 
-    def _prepared(
+    def _prepare_call(
         self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], lazy: LazySubmodules
     ) -> tuple[Any, dict[str, Any], dict[str, Any] | None, set[submodule_views.Place]]:
         """The module without values, the variables before the call, those it makes, and where it had
         none before that it makes."""
-        held = self.held()
+        variables = self.scope_variables()
         make, first = self._maker(
-            held, functools.partial(self.sizing.for_call, method, args, kwargs)
+            variables, functools.partial(self.sizing.for_call, method, args, kwargs)
         )
         made = None
         if first:
-            is_part = self._holds_own(held)
-            absent = submodule_views.absent(nnm.abstract(make), held) if is_part else None
-            model, drawn = self._built(make, absent, **self._spare(make))
-            reached = nnm.variables_with(model, called_on(method, args, kwargs), lazy.places)
-            self._count(drawn, reached)
-            made = submodule_views.merged(reached, held)
+            is_part = self._holds_own(variables)
+            absent = (
+                submodule_views.missing_places(nnm.abstract(make), variables) if is_part else None
+            )
+            model, draw_counts = self._build_module(make, absent, **self._spare(make))
+            call_variables = nnm.variables_with(model, called_on(method, args, kwargs), lazy.places)
+            self._count(draw_counts, call_variables)
+            made = submodule_views.merge(call_variables, variables)
             # before the call
-            held = submodule_views.merged(self._mutable(nnm.variables_of(model)), held)
+            variables = submodule_views.merge(self._mutable(nnm.variables_of(model)), variables)
             self.scope.rng_counters[_WHOLE] = 1
         model = nnm.abstract(make)
         lacking: set[submodule_views.Place] = set()
         if self.scope.mutable and not first:  # looking for places walks the whole module
-            lacking = submodule_views.lacking(model, held, self.scope.is_mutable_collection)
+            lacking = submodule_views.missing_state(
+                model, variables, self.scope.is_mutable_collection
+            )
         if lacking:
             # It has the first values of state that is not held yet; its parameters nobody reads.
-            model, drawn = self._built(make, lacking)
+            model, draw_counts = self._build_module(make, lacking)
         if lacking and method == "__call__":  # which reaches all of it
-            reached = submodule_views.chosen(nnm.variables_of(model), lacking, None)
-            self._count(drawn, reached)
-            held = submodule_views.merged(reached, held)
-        return model, held, made, lacking
+            call_variables = submodule_views.select(nnm.variables_of(model), lacking, None)
+            self._count(draw_counts, call_variables)
+            variables = submodule_views.merge(call_variables, variables)
+        return model, variables, made, lacking
 
     def with_part(
         self,
         function: Callable[[Any], Any],
         part: submodule_views.Path,
         calls: bool,
-        given: tuple[tuple[int, ...], ...] = (),
+        input_shapes: tuple[tuple[int, ...], ...] = (),
     ) -> Any:
         """A function of the explicit module that reads one part of it, or calls it.
 
         Args:
-          given: the shapes of the inputs of that call.
+          input_shapes: the shapes of the inputs of that call.
         """
-        with on_trial(self.scope, self.held(), self.sizing.fields):
-            model, held, made = self._prepared_part(function, part, calls, given)
-        return self._applied(model, function, held, made, (), {})
+        with on_trial(self.scope, self.scope_variables(), self.sizing.fields):
+            model, variables, made = self._prepare_part(function, part, calls, input_shapes)
+        return self._apply(model, function, variables, made, (), {})
 
-    def _prepared_part(
+    def _prepare_part(
         self,
         function: Callable[[Any], Any],
         part: submodule_views.Path,
         calls: bool,
-        given: tuple[tuple[int, ...], ...],
+        input_shapes: tuple[tuple[int, ...], ...],
     ) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
         """The module without values, the variables it has, and those that reading the part makes."""
-        held, model = self.held(), self.abstract(given)
+        variables, model = self.scope_variables(), self.abstract(input_shapes)
         made = None
         makes = self.scope.is_mutable_collection("params")
-        if makes and submodule_views.lacks_parameters(model, part, held, calls):
+        if makes and submodule_views.lacks_parameters(model, part, variables, calls):
             run = function if calls else None
             below = submodule_views.place_of(model, part) if calls else None
-            wanted = submodule_views.places(model, part, calls)
-            with _told_of_widths(self.sizing.make, part):
-                make = self.sizing.for_part(held, run, given)
-                built, drawn = self._built(make)
-                reached, whole = (
-                    submodule_views.chosen(every, wanted, below)
+            places = submodule_views.places(model, part, calls)
+            with _with_size_note(self.sizing.make, part):
+                make = self.sizing.for_part(variables, run, input_shapes)
+                built, draw_counts = self._build_module(make)
+                call_variables, whole = (
+                    submodule_views.select(every, places, below)
                     for every in (nnm.variables_with(built, run), nnm.variables_of(built))
                 )
-            self._count(drawn, reached)
-            made, held = submodule_views.merged(reached, held), submodule_views.merged(whole, held)
+            self._count(draw_counts, call_variables)
+            made, variables = (
+                submodule_views.merge(call_variables, variables),
+                submodule_views.merge(whole, variables),
+            )
             model = nnm.abstract(make)
             self.scope.rng_counters.pop(_ABSTRACT, None)  # more variables show its sizes
             self.scope.rng_counters[_PARTS] = 1
-        return model, held, made
+        return model, variables, made
 
-    def held(self) -> dict[str, Any]:
+    def scope_variables(self) -> dict[str, Any]:
         """The variables that the scope holds, by collection."""
         return {name: self.scope._collection(name) for name in self.scope.root._variables}
 
-    def abstract(self, given: tuple[tuple[int, ...], ...] = ()) -> Any:
+    def abstract(self, input_shapes: tuple[tuple[int, ...], ...] = ()) -> Any:
         """The explicit module without values; its sizes are those that the variables show.
 
         Args:
-          given: the shapes of a call's inputs, which one of the module itself may have.
+          input_shapes: the shapes of a call's inputs, which one of the module itself may have.
         """
-        with on_trial(self.scope, self.held(), self.sizing.fields):
-            if given and any(size.is_whole for size in self.sizing.sizes.values()):
-                return nnm.abstract(self.sizing.for_part(self.held(), None, given))
+        with on_trial(self.scope, self.scope_variables(), self.sizing.fields):
+            if input_shapes and any(size.is_whole for size in self.sizing.sizes.values()):
+                return nnm.abstract(
+                    self.sizing.for_part(self.scope_variables(), None, input_shapes)
+                )
             counters = self.scope.rng_counters
             if _ABSTRACT not in counters:
-                counters[_ABSTRACT] = nnm.abstract(self.sizing.for_part(self.held(), None))
+                counters[_ABSTRACT] = nnm.abstract(
+                    self.sizing.for_part(self.scope_variables(), None)
+                )
             return counters[_ABSTRACT]
 
-    def _applied(
+    def _apply(
         self,
         model: Any,
         method: Any,
-        held: Any,
+        variables: Any,
         made: Any,
         args: Any,
         kwargs: Any,
@@ -176,12 +187,12 @@ class ExplicitCalls:
         """A call with the variables held; the scope is given those made, and what the call changed."""
         scope, path = self.scope, self._path()
         draws = scope.rng_counters.setdefault(_DRAWN, {})
-        draws.update({(path, name): number for name, number in self._drawn().items()})
-        lazy = LazySubmodules(scope, held, self.sizing.fields)
+        draws.update({(path, name): number for name, number in self._key_counts().items()})
+        lazy = LazySubmodules(scope, variables, self.sizing.fields)
         with context.outside(), context.binding(lazy.bind):
-            outputs, changed = nnm.apply(
+            outputs, changes = nnm.apply(
                 model,
-                held,
+                variables,
                 *args,
                 rngs=self._streams(),
                 method=method,
@@ -195,7 +206,7 @@ class ExplicitCalls:
             )
         scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})
         # What the call drew from streams shows in what it changed alone.
-        made = submodule_views.merged(held if made is None else made, changed)
+        made = submodule_views.merge(variables if made is None else made, changes)
         lazy.hand_back()
         for collection, part in made.items():
             if scope.is_mutable_collection(collection):
@@ -206,35 +217,35 @@ class ExplicitCalls:
 
     # ---- which variables there are
 
-    def _holds_own(self, held: dict[str, Any]) -> bool:
+    def _holds_own(self, variables: dict[str, Any]) -> bool:
         """Whether something is held that no lazy module in the same scope (`share_scope`) has made."""
-        taken = self.scope.reservations
-        return any(name not in taken for part in held.values() for name in part)
+        reservations = self.scope.reservations
+        return any(name not in reservations for part in variables.values() for name in part)
 
     def _maker(
-        self, held: dict[str, Any], sized: Callable[[Any], Callable[..., Any]]
+        self, variables: dict[str, Any], make_for: Callable[[Any], Callable[..., Any]]
     ) -> tuple[Callable[..., Any], bool]:
         """The class with its sizes, and whether it makes parameters: all of them, or some that lack.
 
         Those are held that the caller gave, or that parts made which code called.
         """
         makes, counters = self.scope.is_mutable_collection("params"), self.scope.rng_counters
-        if makes and not self._holds_own(held):
-            return sized(None), True
+        if makes and not self._holds_own(variables):
+            return make_for(None), True
         if makes and _PARTS in counters:
-            first = submodule_views.lacks_parameters(self.abstract(), (), held)
-            return sized(None if first else held), first
+            first = submodule_views.lacks_parameters(self.abstract(), (), variables)
+            return make_for(None if first else variables), first
         if not makes:
-            return sized(held), False
+            return make_for(variables), False
         if _WHOLE in counters:  # this call may have what the first lacked: a flag, an input
-            make = sized(held)
-            return make, submodule_views.lacks_parameters(nnm.abstract(make), (), held)
+            make = make_for(variables)
+            return make, submodule_views.lacks_parameters(nnm.abstract(make), (), variables)
         try:
-            make = sized(held)
+            make = make_for(variables)
         except UnknownSize:
-            return sized(None), True  # it shows in what lacks
-        if submodule_views.lacks_parameters(nnm.abstract(make), (), held):
-            return sized(None), True
+            return make_for(None), True  # it shows in what lacks
+        if submodule_views.lacks_parameters(nnm.abstract(make), (), variables):
+            return make_for(None), True
         return make, False
 
     def _mutable(self, variables: dict[str, Any]) -> dict[str, Any]:
@@ -244,31 +255,41 @@ class ExplicitCalls:
 
     # ---- building, with the scope's keys
 
-    def _built(
+    def _build_module(
         self,
         make: Callable[..., Any],
         lacking: set[submodule_views.Place] | None = None,
         **spare: Any,
-    ) -> tuple[Any, Drawn]:
+    ) -> tuple[Any, DrawCounts]:
         """The module with values, and how many keys each scope has drawn if the call reaches it."""
         path = self._path()
-        drawn: Drawn = {((), name): number for name, number in self._drawn().items()}
+        draw_counts: DrawCounts = {
+            ((), name): number for name, number in self._key_counts().items()
+        }
         for (where, name), number in self.scope.rng_counters.get(_DRAWN, {}).items():
             if len(where) > len(path) and where[: len(path)] == path:
-                drawn[where[len(path) :], name] = number
+                draw_counts[where[len(path) :], name] = number
         rngs = {**self._streams(), **spare}
-        built = nnm.build(make, rngs=rngs, scope_path=path, drawn=drawn, lacking=lacking)
-        return built, drawn
+        built = nnm.build(
+            make, rngs=rngs, scope_path=path, draw_counts=draw_counts, lacking=lacking
+        )
+        return built, draw_counts
 
-    def _count(self, drawn: Drawn, reached: Mapping[str, Any]) -> None:
+    def _count(self, draw_counts: DrawCounts, call_variables: Mapping[str, Any]) -> None:
         """Count the keys that the scope itself drew, and those below it whose variables are made."""
         counters, path = self.scope.rng_counters, self._path()
         counters.update(
-            {name: n for (where, name), n in drawn.items() if not where and name in self.scope.rngs}
+            {
+                name: n
+                for (where, name), n in draw_counts.items()
+                if not where and name in self.scope.rngs
+            }
         )
         below = counters.setdefault(_DRAWN, {})
-        for (where, name), number in drawn.items():
-            if where and any(submodule_views.holds(tree, where) for tree in reached.values()):
+        for (where, name), number in draw_counts.items():
+            if where and any(
+                submodule_views.holds(tree, where) for tree in call_variables.values()
+            ):
                 below[(*path, *where), name] = number
 
     def _spare(self, make: Callable[..., Any]) -> dict[str, Any]:
@@ -283,14 +304,14 @@ class ExplicitCalls:
     def _path(self) -> tuple[str, ...]:
         return next((rng.suffix for rng in self.scope.rngs.values()), self.scope.path)
 
-    def _drawn(self) -> dict[str, int]:
+    def _key_counts(self) -> dict[str, int]:
         """How many keys of the scope itself were drawn: by the module, and by what else shares it."""
         counters = self.scope.rng_counters
         return {name: counters.get(name, 0) for name in self.scope.rngs}
 
 
 @contextlib.contextmanager
-def _told_of_widths(make: Any, part: submodule_views.Path) -> Iterator[None]:
+def _with_size_note(make: Any, part: submodule_views.Path) -> Iterator[None]:
     """Let errors of a part's first call say what an explicit class cannot do."""
     try:
         yield

@@ -72,8 +72,8 @@ class GraphNode:
         return state
 
     def _nnm_static_part(self) -> Any:
-        held = {field: vars(self)[field] for field in self._nnm_fields if field in vars(self)}
-        return Static((held, self.name, None, False, self._nnm_home()))
+        fields = {field: vars(self)[field] for field in self._nnm_fields if field in vars(self)}
+        return Static((fields, self.name, None, False, self._nnm_home()))
 
     def _nnm_home(self) -> Any:
         """The scope of the module that made it, also of a copy; None for one that nobody owns."""
@@ -97,8 +97,8 @@ class GraphNode:
 
 def restore(module: Any, static: Static, nodes: Mapping[Any, Any]) -> None:
     """Give an empty module its fields, and what hangs on it by the graph's keys."""
-    held, name, attributes, is_part, home = static.value
-    for field, value in held.items():
+    fields, name, attributes, is_part, home = static.value
+    for field, value in fields.items():
         object.__setattr__(module, field, value)
     object.__setattr__(module, "parent", None)
     object.__setattr__(module, "name", name)

@@ -24,7 +24,7 @@ class Owner(Protocol):
         """A function of the explicit module that reads one part of it, or calls it."""
 
 
-class InsideLazy:
+class LazySubmoduleView:
     """A lazy submodule of an explicit module, or what it holds at some steps below."""
 
     def __init__(
@@ -50,22 +50,22 @@ class InsideLazy:
             value = context.bound(self._find(model))
             for step in steps:
                 value = getattr(value, step) if isinstance(step, str) else value[step[0]]
-            return self._handed(function(value), steps)
+            return self._outer_value(function(value), steps)
 
         return self._owner.with_part(run, self._part, calls=False)
 
-    def _handed(self, value: Any, steps: Path) -> Any:
+    def _outer_value(self, value: Any, steps: Path) -> Any:
         """A value as it outlives the call: what is bound is looked up again."""
         if inspect.ismethod(value) and is_module(value.__self__):
             return functools.partial(self._call, steps)
         if is_module(value) and value.scope is not None:
-            return InsideLazy(self._owner, self._part, self._find, steps)
+            return LazySubmoduleView(self._owner, self._part, self._find, steps)
         if type(value) in (list, tuple):
             return type(value)(
-                self._handed(one, (*steps, (index,))) for index, one in enumerate(value)
+                self._outer_value(one, (*steps, (index,))) for index, one in enumerate(value)
             )
         if isinstance(value, Mapping) and any(map(is_module, value.values())):
-            return {name: self._handed(one, (*steps, (name,))) for name, one in value.items()}
+            return {name: self._outer_value(one, (*steps, (name,))) for name, one in value.items()}
         return value
 
     def _call(self, steps: Path, *args: Any, **kwargs: Any) -> Any:

@@ -69,14 +69,14 @@ class _Run:
 class LazySubmodules:
     """The lazy modules inside of the explicit module of a scope, while one call of it runs."""
 
-    def __init__(self, scope: Any, held: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    def __init__(self, scope: Any, variables: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
         """Start with the variables that the scope holds, and its keys.
 
         Args:
           fields: what the fields of the explicit module were given.
         """
         self._around = scope
-        self._held = held
+        self._variables = variables
         self._fields = fields
         self._runs: dict[int, _Run] = {}  # by the identity of the copy; the last one counts
 
@@ -85,7 +85,7 @@ class LazySubmodules:
         copy = running_module()
         if copy is None:
             return None
-        run = self._runs.get(id(copy)) or self._begun(copy)
+        run = self._runs.get(id(copy)) or self._begin(copy)
         place = run.places.get(id(module))
         if place is None:
             return None
@@ -93,11 +93,11 @@ class LazySubmodules:
         if self._is_elsewhere(home):
             return self._guest(run, module)
         if module._id in run.copies:
-            known = run.copies[module._id]
-            if known.scope is None:  # a field of another one, which has adopted it
-                known = adopted_modules(run.scope)[known._id]
-            mark_use(known.scope.path[len(self._around.path) :])
-            return known
+            copy_in_field = run.copies[module._id]
+            if copy_in_field.scope is None:  # a field of another one, which has adopted it
+                copy_in_field = adopted_modules(run.scope)[copy_in_field._id]
+            mark_use(copy_in_field.scope.path[len(self._around.path) :])
+            return copy_in_field
         place = place if home is None else home.path[len(self._around.path) :]
         if place not in run.bound:
             mark_use(place)
@@ -110,21 +110,23 @@ class LazySubmodules:
         As in Linen, that one is owned by the first that is reached so, whichever is called first.
         """
         # A copy of the explicit module has other objects for these.
-        handed: dict[Place, tuple[str, Any]] = {
+        adopted_fields: dict[Place, tuple[str, Any]] = {
             (f"{name}{suffix}",): (name, one._id)
             for name, value in self._fields.items()
             for suffix, one in modules_in(value)
             if hasattr(one, "_id")
         }
-        if not handed:
+        if not adopted_fields:
             return
         nodes = {path: one for path, one in nodes_of(run.copy, as_made) if is_lazy(one)}
-        held = {path: handed.get(path, ("/".join(path), one._id)) for path, one in nodes.items()}
-        ids = {path: one for path, (_, one) in held.items()}
+        nodes_by_path = {
+            path: adopted_fields.get(path, ("/".join(path), one._id)) for path, one in nodes.items()
+        }
+        ids = {path: one for path, (_, one) in nodes_by_path.items()}
         if len({*ids.values()}) == len(nodes):
             return
         place = linen_place(run.copy)
-        for path in _in_linens_order(held, [*self._fields]):
+        for path in _in_linens_order(nodes_by_path, [*self._fields]):
             one = nodes[path]
             if self._is_elsewhere(one._nnm_home()):
                 continue
@@ -171,7 +173,7 @@ class LazySubmodules:
         return {
             (collection, *place): UNMADE
             for collection, place, _ in self._made()
-            if not _at(self._held.get(collection, {}), place) and not self._is_inside(place)
+            if not _at(self._variables.get(collection, {}), place) and not self._is_inside(place)
         }
 
     def _is_inside(self, place: Place) -> bool:
@@ -183,7 +185,7 @@ class LazySubmodules:
         around = self._around
         for collection, place, part in self._made():
             if around.is_mutable_collection(collection):
-                around.put_variable(collection, place[0], _nested(place[1:], part))
+                around.put_variable(collection, place[0], _nest(place[1:], part))
         for run in self._last():
             around.rng_counters.update(_counters_below(run.scope.rng_counters))
 
@@ -203,55 +205,61 @@ class LazySubmodules:
     def _last(self) -> list[_Run]:
         return list(self._runs.values())[-1:]
 
-    def _begun(self, copy: nnx.Module) -> _Run:
-        scope = _beside(self._around, self._held)
+    def _begin(self, copy: nnx.Module) -> _Run:
+        scope = _beside(self._around, self._variables)
         places = {id(one): path for path, one in definitions_in(copy)}
         run = self._runs[id(copy)] = _Run(copy, scope, places)
         self._own(run)
         return run
 
 
-def _in_linens_order(held: Mapping[Place, tuple[str, Any]], fields: Sequence[str]) -> list[Place]:
+def _in_linens_order(
+    nodes_by_path: Mapping[Place, tuple[str, Any]], fields: Sequence[str]
+) -> list[Place]:
     """The paths of what an explicit module holds itself: field by field, and all of one field before what those hold.
 
     Args:
-      held: the field and the identity of each module by its path, also of those inside of others.
+      nodes_by_path: the field and the identity of each module by its path, also of those inside of others.
       fields: of the class, in order; a copy of the module has its attributes in another.
     """
     top = {
-        path: next(path[:end] for end in range(1, len(path) + 1) if path[:end] in held)
-        for path in held
+        path: next(path[:end] for end in range(1, len(path) + 1) if path[:end] in nodes_by_path)
+        for path in nodes_by_path
     }
-    inside = {(held[top[path]][0], one) for path, (_, one) in held.items() if path != top[path]}
-    fields = list(dict.fromkeys((*fields, *(held[path][0] for path in top.values()))))
+    inside = {
+        (nodes_by_path[top[path]][0], one)
+        for path, (_, one) in nodes_by_path.items()
+        if path != top[path]
+    }
+    fields = list(dict.fromkeys((*fields, *(nodes_by_path[path][0] for path in top.values()))))
     return sorted(
         dict.fromkeys(top.values()),
-        key=lambda path: (fields.index(held[path][0]), held[path] not in inside),
+        key=lambda path: (fields.index(nodes_by_path[path][0]), nodes_by_path[path] not in inside),
     )
 
 
 @contextlib.contextmanager
 def on_trial(
-    scope: Any, held: Mapping[str, Any], fields: Mapping[str, Any]
+    scope: Any, variables: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> Iterator[LazySubmodules]:
     """Let calls of an explicit module reach its lazy ones, and forget what these do.
 
     What is built meanwhile is nobody's child, tabulations see nothing, and random numbers are drawn again.
     """
-    submodules = LazySubmodules(scope, held, fields)
+    submodules = LazySubmodules(scope, variables, fields)
     with (
         context.outside(),
         context.binding(submodules.bind),
-        context.unwatched(),
+        context.without_tabulation(),
         kept_random_numbers(),
     ):
         yield submodules
 
 
-def _beside(around: Any, held: Mapping[str, Any]) -> Scope:
+def _beside(around: Any, variables: Mapping[str, Any]) -> Scope:
     """A scope like another one, on copies of variables; the keys of those below count on."""
     scope = Scope(
-        {name: _copied(part) for name, part in held.items()},
+        {name: _copy(part) for name, part in variables.items()},
         around.rngs,
         around.name,
         around.mutable,
@@ -269,22 +277,22 @@ def _hand_over(home: Any, scope: Scope) -> None:
         if home.is_mutable_collection(collection):
             for name, value in part.items():
                 home.put_variable(collection, name, value)
-    home.rng_counters.update(_copied(scope.rng_counters))
+    home.rng_counters.update(_copy(scope.rng_counters))
 
 
 def _counters_below(counters: Mapping[Any, Any]) -> dict[Any, Any]:
     """Copies of the counters of the scopes below."""
     return {
-        key: _copied(one)
+        key: _copy(one)
         for key, one in counters.items()
         if isinstance(one, dict) and key[:1] == ("child",)
     }
 
 
-def _copied(tree: Any) -> Any:
+def _copy(tree: Any) -> Any:
     if not isinstance(tree, Mapping):
         return tree
-    return {name: _copied(value) for name, value in tree.items()}
+    return {name: _copy(value) for name, value in tree.items()}
 
 
 def _at(tree: Any, place: Place) -> Any:
@@ -293,7 +301,7 @@ def _at(tree: Any, place: Place) -> Any:
     return tree
 
 
-def _nested(place: Place, value: Any) -> Any:
+def _nest(place: Place, value: Any) -> Any:
     for name in reversed(place):
         value = {name: value}
     return value

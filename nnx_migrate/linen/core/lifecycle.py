@@ -136,7 +136,7 @@ class Lifecycle:
 
     def _register_submodules(self, name: str, val: Any) -> None:
         """Set an attribute; modules in it become children with names made from the attribute's."""
-        adopted = adopted_modules(self.scope)
+        guests = adopted_modules(self.scope)
         keeps_names = getattr(
             type(self), "preserve_adopted_names", config.flax_preserve_adopted_names
         )
@@ -149,10 +149,10 @@ class Lifecycle:
                 if keeps_names or getattr(type(module), "_nnm_keeps_name", False):
                     own_name = object.__getattribute__(module, "name")
                 key = module._id
-                if key not in adopted:
+                if key not in guests:
                     module = module.clone(name=None)
-                    adopted[key] = module
-                module = adopted[key]
+                    guests[key] = module
+                module = guests[key]
             if module.name is None:
                 object.__setattr__(module, "parent", linen_interop.parent_for(module, self))
                 object.__setattr__(module, "name", own_name or f"{name}{suffix}")
@@ -262,10 +262,12 @@ class Lifecycle:
         self, fun: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_setup: bool
     ) -> Any:
         infos = context.call_info_stack
-        watched = bool(infos) and not is_setup
+        is_tabulated = bool(infos) and not is_setup
         # As Linen's tabulate: a copy that no module owns runs elsewhere, but has no row.
-        assert not watched or self.scope is not None, f"{type(self).__name__} is bound to no module"
-        index = infos[-1].get_call_index() if watched else 0
+        assert not is_tabulated or self.scope is not None, (
+            f"{type(self).__name__} is bound to no module"
+        )
+        index = infos[-1].get_call_index() if is_tabulated else 0
         run = functools.partial(run_interceptors, fun) if context.interceptors else fun
         label = (
             jax.named_scope(derive_profiling_name(self, fun))
@@ -277,7 +279,7 @@ class Lifecycle:
         captures = context.capture_stack
         if captures and captures[-1] and captures[-1](self, name):
             self.sow("intermediates", name, result)
-        if watched:
+        if is_tabulated:
             self._nnm_note_call(infos[-1], index, fun.__name__, args, kwargs, result)
         return result
 
@@ -364,13 +366,13 @@ def run_interceptors(
     info = InterceptorContext(module, get_fn_name(orig_method), bound)
     fun: Callable[..., Any] = bound
     for interceptor in context.interceptors:
-        fun = _intercepted(interceptor, fun, info)
+        fun = _with_interceptor(interceptor, fun, info)
     return fun(*args, **kwargs)
 
 
-def _intercepted(interceptor: Any, fun: Callable[..., Any], info: Any) -> Callable[..., Any]:
+def _with_interceptor(interceptor: Any, fun: Callable[..., Any], info: Any) -> Callable[..., Any]:
     @functools.wraps(fun)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def call_interceptor(*args: Any, **kwargs: Any) -> Any:
         return interceptor(fun, args, kwargs, info)
 
-    return wrapped
+    return call_interceptor

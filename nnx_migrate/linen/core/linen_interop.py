@@ -138,7 +138,7 @@ def _attribute_of(module: Any, parent: Any) -> str | None:
     for attribute, value in vars(parent).items():
         if attribute.startswith("_") or attribute in ("scope", "name", "parent"):
             continue
-        for suffix, held in modules_in(value):
-            if held is module:
+        for suffix, submodule in modules_in(value):
+            if submodule is module:
                 return module.name or f"{attribute}{suffix}"
     return None

@@ -80,7 +80,7 @@ def _may_refuse(cls: Any) -> bool:
     return any(isinstance(one, ast.Raise | ast.Assert | ast.Call) for one in ast.walk(tree))
 
 
-def carried(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
+def lazy_member(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
     """A member for the lazy class: methods run on the explicit module, unless fields are enough.
 
     So do properties of a bound module: what they read may be the explicit module's alone. The
@@ -101,10 +101,10 @@ def carried(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
         return _forward(name, value)
     if name != "__call__":
         return nowrap(value)  # a call is recorded
-    return _checked(value) if _may_refuse(cls) else value
+    return _check_call(value) if _may_refuse(cls) else value
 
 
-def _checked(call: Any) -> Any:
+def _check_call(call: Any) -> Any:
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.scope is not None and not type(self)._nnm_sizes:

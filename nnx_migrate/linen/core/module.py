@@ -157,8 +157,8 @@ def _make_dataclass(cls: Any, kw_only: bool) -> None:
         "name": (str | None, None, True),
     }
     annotations = {key: kind for key, kind in annotations.items() if key not in own}
-    for name, (kind, default, shown) in own.items():
-        setattr(cls, name, dataclasses.field(default=default, repr=shown, kw_only=True))
+    for name, (kind, default, in_repr) in own.items():
+        setattr(cls, name, dataclasses.field(default=default, repr=in_repr, kw_only=True))
         annotations[name] = kind
     cls.__annotations__ = annotations
     _keep_kw_only(cls, annotations)
@@ -178,9 +178,9 @@ def _make_dataclass(cls: Any, kw_only: bool) -> None:
 
 def _keep_kw_only(cls: Any, annotations: dict[str, Any]) -> None:
     """A field that is keyword-only in a base class stays so where it is written again."""
-    inherited = getattr(cls, "__dataclass_fields__", {})
+    base_fields = getattr(cls, "__dataclass_fields__", {})
     for name in annotations:
-        field = inherited.get(name)
+        field = base_fields.get(name)
         default = vars(cls).get(name, dataclasses.MISSING)
         if field is None or field.kw_only is not True or name in ("parent", "name"):
             continue
@@ -200,11 +200,11 @@ def _wrap_attributes(cls: Any) -> None:
     for name in local_descriptor_names(cls, exclude=(*fields, "parent", "__dict__")):
         if not hasattr(vars(cls)[name], "nowrap"):
             setattr(cls, name, wrap_descriptor_once(vars(cls)[name]))
-    scoped = {name for name, one in vars(cls).items() if hasattr(one, "compact_name_scope")}
+    scope_methods = {name for name, one in vars(cls).items() if hasattr(one, "compact_name_scope")}
     cls._compact_name_scope_methods = tuple(
         sorted(
             name
-            for name in {*cls._compact_name_scope_methods, *scoped}
+            for name in {*cls._compact_name_scope_methods, *scope_methods}
             if hasattr(getattr(cls, name), "compact_name_scope")
         )
     )
@@ -250,10 +250,10 @@ def share_scope(module: Any, other: Any, /) -> None:
     around = other.scope
     while around is not None and around is not module.scope:
         around = around.parent
-    moved, scope = (other, module.scope) if around is not None else (module, other.scope)
-    left = moved.scope
-    object.__setattr__(moved, "scope", scope)
-    for child in moved._state.children.values():
+    guest, scope = (other, module.scope) if around is not None else (module, other.scope)
+    left = guest.scope
+    object.__setattr__(guest, "scope", scope)
+    for child in guest._state.children.values():
         child_scope = getattr(child, "scope", None)
         if child_scope is not None and child_scope.parent == left:
             if isinstance(child_scope.name, str):

@@ -14,10 +14,12 @@ def module_repr(module: Any, num_spaces: int = 4) -> str:
     cls = type(module)
     if not dataclasses.is_dataclass(cls):
         return object.__repr__(module)
-    shown = [f.name for f in dataclasses.fields(cls) if f.repr and f.name not in ("parent", "name")]
+    field_names = [
+        f.name for f in dataclasses.fields(cls) if f.repr and f.name not in ("parent", "name")
+    ]
     children = {k: v for k, v in module._state.children.items() if is_module(v)}
-    lines = ["# attributes"] if shown else []
-    lines += [f"{name} = {_value_repr(vars(module).get(name))}" for name in shown]
+    lines = ["# attributes"] if field_names else []
+    lines += [f"{name} = {_value_repr(vars(module).get(name))}" for name in field_names]
     lines += ["# children"] if children else []
     lines += [f"{name} = {_child_repr(child, num_spaces)}" for name, child in children.items()]
     if not lines:

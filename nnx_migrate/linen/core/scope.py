@@ -133,8 +133,8 @@ class Scope:
         """Whether ``name`` is taken: by a child, or by a variable of ``col`` (any, if None)."""
         if name not in self.reservations:
             return False
-        taken = self.reservations[name]
-        return col is None or None in taken or col in taken
+        collections = self.reservations[name]
+        return col is None or None in collections or col in collections
 
     def reserve(self, name: str, col: str | None = None) -> None:
         """Take ``name`` for a child, or for a variable of ``col``.
@@ -345,10 +345,10 @@ class Scope:
         try:
             is_plain = isinstance(init_fn, types.FunctionType)
             shapes = _known_shapes if is_plain else _shapes
-            wanted = shapes(init_fn, *args, **kwargs)
+            expected_shapes = shapes(init_fn, *args, **kwargs)
         except TypeError:  # arguments that do not hash, or its own error once more
-            wanted = _shapes(init_fn, *args, **kwargs)
-        for found, expected in zip(jax.tree.leaves(value), wanted, strict=False):
+            expected_shapes = _shapes(init_fn, *args, **kwargs)
+        for found, expected in zip(jax.tree.leaves(value), expected_shapes, strict=False):
             if np.shape(found) != expected:
                 raise errors.ScopeParamShapeError(name, self.path_text, np.shape(found), expected)
 

@@ -90,5 +90,5 @@ class ParentDescriptor:
         return parent() if isinstance(parent, weakref.ReferenceType) else parent
 
     def __set__(self, obj: Any, value: Any) -> None:
-        held = weakref.ref(value) if is_module(value) else value
-        object.__setattr__(obj, "_parent_ref", held)
+        reference = weakref.ref(value) if is_module(value) else value
+        object.__setattr__(obj, "_parent_ref", reference)

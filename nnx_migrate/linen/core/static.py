@@ -58,8 +58,8 @@ def _key(value: Any) -> Hashable:
     if kind in (bool, int, float, str, type(None)):
         return kind, value
     if is_module(value) and value.scope is None and not getattr(value, "_nnm_is_built", False):
-        held = [vars(value).get(field) for field in _fields(kind)]
-        return kind, value.name, tuple(map(_key, held))
+        field_values = [vars(value).get(field) for field in _fields(kind)]
+        return kind, value.name, tuple(map(_key, field_values))
     if isinstance(value, jax.Array):
         return kind, id(value)
     if isinstance(value, np.ndarray):

@@ -18,7 +18,7 @@ from flax.core import FrozenDict
 from flax.core.meta import unbox
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.lazy_submodule_views import InsideLazy
+from nnx_migrate.linen.core.lazy_submodule_views import LazySubmoduleView
 from nnx_migrate.linen.core.sizes.arrays import shapes_in
 from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.sharing import is_lazy, linen_place
@@ -39,18 +39,18 @@ class Owner(Protocol):
     """The explicit class in a scope of lazy code: `explicit_calls.ExplicitCalls`."""
 
     def with_part(
-        self, function: Callable[[Any], Any], part: Path, calls: bool, given: Shapes = ()
+        self, function: Callable[[Any], Any], part: Path, calls: bool, input_shapes: Shapes = ()
     ) -> Any:
         """A function of the explicit module that reads one part of it, or calls it."""
 
-    def abstract(self, given: Shapes = ()) -> Any:
+    def abstract(self, input_shapes: Shapes = ()) -> Any:
         """The explicit module without values."""
 
-    def held(self) -> dict[str, Any]:
+    def scope_variables(self) -> dict[str, Any]:
         """The variables that the scope holds, by collection."""
 
 
-class Inside:
+class SubmoduleView:
     """A submodule of an explicit module: it can be called, applied and read, as Linen's can."""
 
     def __init__(self, owner: Owner, path: Path) -> None:
@@ -69,7 +69,7 @@ class Inside:
     def variables(self) -> Any:
         """The variables at its path, by collection."""
         below = place_of(self._owner.abstract(), self._path)
-        found = {name: _below(tree, below) for name, tree in self._owner.held().items()}
+        found = {name: _below(tree, below) for name, tree in self._owner.scope_variables().items()}
         made = {name: tree for name, tree in found.items() if tree}
         return FrozenDict(made) if config.flax_return_frozendict else made
 
@@ -85,13 +85,15 @@ def read(owner: Owner, path: Path, name: str) -> Any:
       AttributeError: there is none, or it is one of NNX's own, which changes nothing here.
     """
     kind = type(at(owner.abstract(), path))
-    defined = getattr(kind, name, None)
-    if name.startswith("__") or defined is getattr(nnx.Module, name, _NOTHING):
+    member = getattr(kind, name, None)
+    if name.startswith("__") or member is getattr(nnx.Module, name, _NOTHING):
         raise AttributeError(f"{kind.__name__} is explicit: its {name} is not to be had here")
-    if isfunction(defined):
+    if isfunction(member):
         return lambda *args, **kwargs: call(owner, path, name, args, kwargs)
     return owner.with_part(
-        lambda model: handed(owner, model, getattr(at(model, path), name)), path, calls=False
+        lambda model: to_linen_value(owner, model, getattr(at(model, path), name)),
+        path,
+        calls=False,
     )
 
 
@@ -99,13 +101,15 @@ def call(owner: Owner, path: Path, method: str, args: Any, kwargs: Any) -> Any:
     """Run a method of the explicit module's part at ``path``."""
 
     def run(model: nnx.Module) -> Any:
-        return handed(owner, model, getattr(at(model, path), method)(*args, **kwargs))
+        return to_linen_value(owner, model, getattr(at(model, path), method)(*args, **kwargs))
 
-    given = shapes_in((args, kwargs))
+    input_shapes = shapes_in((args, kwargs))
     if method != "__call__":
         with contextlib.suppress(*_NOT_HELD):
-            return owner.with_part(run, path, calls=False, given=given)  # it hands out submodules
-    return owner.with_part(run, path, calls=True, given=given)
+            return owner.with_part(
+                run, path, calls=False, input_shapes=input_shapes
+            )  # it hands out submodules
+    return owner.with_part(run, path, calls=True, input_shapes=input_shapes)
 
 
 def at(model: Any, path: Path) -> Any:
@@ -116,21 +120,21 @@ def at(model: Any, path: Path) -> Any:
     return model
 
 
-def handed(owner: Owner, model: nnx.Module, value: Any) -> Any:
+def to_linen_value(owner: Owner, model: nnx.Module, value: Any) -> Any:
     """A value of the explicit module as Linen's callers know it."""
     if isinstance(value, nnx.List) or type(value) in (list, tuple):
-        parts = [handed(owner, model, one) for one in value]
-        changed = any(one is not other for one, other in zip(parts, value, strict=True))
-        return tuple(parts) if changed else value
+        parts = [to_linen_value(owner, model, one) for one in value]
+        is_new = any(one is not other for one, other in zip(parts, value, strict=True))
+        return tuple(parts) if is_new else value
     if isinstance(value, nnx.Dict) or type(value) in (dict, FrozenDict):
-        every = {name: handed(owner, model, one) for name, one in value.items()}
-        changed = any(one is not value[name] for name, one in every.items())
-        return FrozenDict(every) if changed else value
+        every = {name: to_linen_value(owner, model, one) for name, one in value.items()}
+        is_new = any(one is not value[name] for name, one in every.items())
+        return FrozenDict(every) if is_new else value
     if isinstance(value, nnx.Module):
         path = next(path for path, one in nnx.iter_graph(model) if one is value)
         if is_lazy(value):
-            return InsideLazy(owner, path, functools.partial(at, path=path))
-        return Inside(owner, path)
+            return LazySubmoduleView(owner, path, functools.partial(at, path=path))
+        return SubmoduleView(owner, path)
     if isinstance(value, nnx.Param):
         return unbox(value.get_value())
     if isinstance(value, nnx.Variable):
@@ -164,45 +168,51 @@ def places(model: nnx.Module, part: Path, calls: bool) -> set[Place]:
     return found
 
 
-def chosen(tree: Mapping[str, Any], wanted: set[Place], below: Place | None) -> dict[str, Any]:
+def select(
+    tree: Mapping[str, Any], places_to_keep: set[Place], below: Place | None
+) -> dict[str, Any]:
     """The variables of a tree, collection first, at such places, or made by the part at ``below``."""
     found: dict[str, Any] = {}
     for path, value in _leaves(tree, ()):
-        if path in wanted or (below is not None and path[1 : 1 + len(below)] == below):
+        if path in places_to_keep or (below is not None and path[1 : 1 + len(below)] == below):
             _put(found, path, value)
     return found
 
 
-def merged(made: Mapping[str, Any], held: Mapping[str, Any]) -> dict[str, Any]:
+def merge(made: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
     """What is held, and what was made beside it."""
     found: dict[str, Any] = {}
-    for path, value in (*_leaves(made, ()), *_leaves(held, ())):
+    for path, value in (*_leaves(made, ()), *_leaves(variables, ())):
         _put(found, path, value)
     return found
 
 
 def lacks_parameters(
-    model: nnx.Module, part: Path, held: Mapping[str, Any], calls: bool = True
+    model: nnx.Module, part: Path, variables: Mapping[str, Any], calls: bool = True
 ) -> bool:
     """Whether a part, or what is around it, has parameters that are not held."""
-    return any(one[0] == "params" for one in _absent(model, part, held, calls))
+    return any(one[0] == "params" for one in _missing_places(model, part, variables, calls))
 
 
-def lacking(
-    model: nnx.Module, held: Mapping[str, Any], is_mutable: Callable[[str], bool]
+def missing_state(
+    model: nnx.Module, variables: Mapping[str, Any], is_mutable: Callable[[str], bool]
 ) -> set[Place]:
     """Where a module has variables, parameters aside, that may be made and are not held."""
-    return {one for one in absent(model, held) if one[0] != "params" and is_mutable(one[0])}
+    return {
+        one for one in missing_places(model, variables) if one[0] != "params" and is_mutable(one[0])
+    }
 
 
-def absent(model: nnx.Module, held: Mapping[str, Any]) -> set[Place]:
+def missing_places(model: nnx.Module, variables: Mapping[str, Any]) -> set[Place]:
     """Where a module has variables that are not held."""
-    return _absent(model, (), held, calls=True)
+    return _missing_places(model, (), variables, calls=True)
 
 
-def _absent(model: nnx.Module, part: Path, held: Mapping[str, Any], calls: bool) -> set[Place]:
+def _missing_places(
+    model: nnx.Module, part: Path, variables: Mapping[str, Any], calls: bool
+) -> set[Place]:
     """Where a part, or what is around it, has variables that are not held."""
-    return {one for one in places(model, part, calls) if _below(held, one) is _ABSENT}
+    return {one for one in places(model, part, calls) if _below(variables, one) is _ABSENT}
 
 
 def holds(tree: Mapping[str, Any], place: Place) -> bool:

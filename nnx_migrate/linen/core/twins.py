@@ -60,13 +60,13 @@ class BuiltNode:
 
     def _nnm_made_static(self) -> Static:
         attributes = self._nnm_attributes
-        held = {
+        fields = {
             field: vars(self)[field]
             for field in self._nnm_fields
             if field in vars(self) and field not in attributes
         }
         items = tuple(sorted(attributes.items()))
-        return Static((held, self.name, items, self._nnm_is_part, None))
+        return Static((fields, self.name, items, self._nnm_is_part, None))
 
     def _nnm_keys(self) -> dict[str, str]:
         """Keys of NNX's graph and state, in order, and their attributes.
@@ -74,9 +74,9 @@ class BuiltNode:
         The key is Linen's name, also where the attribute could not have it. Of variables of one name
         in several collections the parameter has it, the others ``name_collection``.
         """
-        known: dict[str, str] | None = vars(self).get(_KEYS)
-        if known is not None:
-            return known
+        cached_keys: dict[str, str] | None = vars(self).get(_KEYS)
+        if cached_keys is not None:
+            return cached_keys
         keys: dict[str, str] = {}
         first = sorted(
             self._nnm_attributes.items(), key=lambda one: one[1][0] not in (None, "params")
@@ -99,8 +99,8 @@ class BuiltNode:
         self._nnm_forget()
 
     def _nnm_forget(self) -> None:
-        for kept in (_STATIC, _KEYS):
-            vars(self).pop(kept, None)
+        for cache_name in (_STATIC, _KEYS):
+            vars(self).pop(cache_name, None)
 
     def _nnm_nodes(self) -> list[tuple[str, Any]]:
         return [(key, vars(self)[attribute]) for key, attribute in self._nnm_keys().items()]
@@ -156,16 +156,16 @@ class BuiltNode:
 
         They run that module's code, which makes its children anew on the variables found here.
         """
-        kind, held = type(self).__name__, vars(self).get(name)
+        kind, old_value = type(self).__name__, vars(self).get(name)
         if name in self._nnm_fields and self._nnm_is_part:
             raise AttributeError(
                 f"{kind}.{name} cannot be set: the module around it sets it in every call, as its"
                 f" code says. Hand it to the call, or set a field of the outermost module."
             )
-        if isinstance(held, nnx_module.Module) and _kind(value) is not _kind(held):
+        if isinstance(old_value, nnx_module.Module) and _kind(value) is not _kind(old_value):
             raise AttributeError(
                 f"{kind}.{name} cannot be replaced by a {type(value).__name__}: calls of {kind} run"
-                f" its code, which makes a {type(held).__name__}. Change that code."
+                f" its code, which makes a {type(old_value).__name__}. Change that code."
             )
 
     def __delattr__(self, name: str) -> None:
@@ -184,8 +184,8 @@ class BuiltNode:
         return list(object.__dir__(self))
 
     def __reduce__(self) -> Any:
-        held = {name: one for name, one in vars(self).items() if name not in (_STATIC, _KEYS)}
-        return _rebuilt, (self._nnm_definition_type, held)
+        state = {name: one for name, one in vars(self).items() if name not in (_STATIC, _KEYS)}
+        return _rebuilt, (self._nnm_definition_type, state)
 
     def __deepcopy__(self, memo: Any) -> Any:
         graph, state = graphlib.split(self, graph=True)

@@ -22,14 +22,14 @@ class Variable:
     @property
     def value(self) -> Any:
         """The value, without its boxes unless they were asked for."""
-        stored = self.scope.get_variable(self.collection, self.name)
-        return meta.unbox(stored) if self.unbox else stored
+        contents = self.scope.get_variable(self.collection, self.name)
+        return meta.unbox(contents) if self.unbox else contents
 
     @value.setter
     def value(self, value: Any) -> None:
         if self.unbox:
-            stored = self.scope.get_variable(self.collection, self.name)
-            value = _boxed_like(stored, value)
+            contents = self.scope.get_variable(self.collection, self.name)
+            value = _boxed_like(contents, value)
         self.scope.put_variable(self.collection, self.name, value)
 
     def is_mutable(self) -> bool:
@@ -38,12 +38,12 @@ class Variable:
         return mutable
 
 
-def _boxed_like(stored: Any, value: Any) -> Any:
-    """``value`` in the boxes of ``stored``, where both have the same structure."""
+def _boxed_like(old_value: Any, value: Any) -> Any:
+    """``value`` in the boxes of ``old_value``, where both have the same structure."""
     structure: Any
-    boxes, structure = jax.tree.flatten(stored, is_leaf=meta.is_axis_metadata)
+    boxes, structure = jax.tree.flatten(old_value, is_leaf=meta.is_axis_metadata)
     if not any(map(meta.is_axis_metadata, boxes)):
         return value
     if jax.tree.structure(value, is_leaf=meta.is_axis_metadata) != structure:
         return value
-    return meta.replace_boxed(stored, value)
+    return meta.replace_boxed(old_value, value)

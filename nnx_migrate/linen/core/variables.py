@@ -154,18 +154,20 @@ class VariableMethods:
         Returns whether it does.
         """
         scope = self._nnm_bound_scope("store variables")
-        asked = scope.get_flag(SOWN, None)
-        if not scope.is_mutable_collection(col) or (asked is not None and col not in asked):
+        sown_collections = scope.get_flag(SOWN, None)
+        if not scope.is_mutable_collection(col) or (
+            sown_collections is not None and col not in sown_collections
+        ):
             return False
         if scope.has_variable(col, name):
-            collected = scope.get_variable(col, name)
+            values = scope.get_variable(col, name)
         else:
             scope.reserve(name, col)
             self._state.children[name] = col
-            collected = init_fn()
+            values = init_fn()
         if context.recorder is not None:
             context.recorder.sown.add((col, *scope.path, name))
-        scope.put_variable(col, name, reduce_fn(collected, value))
+        scope.put_variable(col, name, reduce_fn(values, value))
         return True
 
     def perturb(self, name: str, value: Any, collection: str = "perturbations") -> Any:

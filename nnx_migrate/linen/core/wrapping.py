@@ -142,7 +142,7 @@ def wrap_descriptor_once(descriptor: Any) -> Any:
     if isinstance(descriptor, DescriptorWrapper):
         return descriptor
     hooks = ("__set__", "__delete__", "__set_name__")
-    body = {name: _forwarded(name) for name in hooks if hasattr(descriptor, name)}
+    body = {name: _forward(name) for name in hooks if hasattr(descriptor, name)}
     if hasattr(descriptor, "__get__"):
         body["__get__"] = _get
     if hasattr(descriptor, "__isabstractmethod__"):
@@ -160,7 +160,7 @@ def _get(self: Any, *args: Any) -> Any:
         raise errors.DescriptorAttributeError() from error
 
 
-def _forwarded(name: str) -> Callable[..., Any]:
+def _forward(name: str) -> Callable[..., Any]:
     def forward(self: Any, *args: Any) -> Any:
         return getattr(self.wrapped, name)(*args)
 
@@ -179,7 +179,7 @@ def wrap_hash(hash_fn: Callable[[Any], int]) -> Callable[[Any], int]:
         return hash_fn
 
     @functools.wraps(hash_fn)
-    def wrapped(self: Any) -> int:
+    def wrapper(self: Any) -> int:
         if self.scope is not None:
             raise TypeError("Can't call __hash__ on modules that hold variables.")
         if self._nnm_is_built:
@@ -192,8 +192,8 @@ def wrap_hash(hash_fn: Callable[[Any], int]) -> Callable[[Any], int]:
                 f"  Module={self}"
             ) from error
 
-    wrapped.checks_module = True  # type: ignore[attr-defined]
-    return wrapped
+    wrapper.checks_module = True  # type: ignore[attr-defined]
+    return wrapper
 
 
 def wrap_eq(eq_fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -205,10 +205,10 @@ def wrap_eq(eq_fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return eq_fn
 
     @functools.wraps(eq_fn)
-    def wrapped(self: Any, other: Any) -> Any:
+    def wrapper(self: Any, other: Any) -> Any:
         if self is not other and (self._nnm_is_built or getattr(other, "_nnm_is_built", False)):
             return False
         return eq_fn(self, other)
 
-    wrapped.checks_module = True  # type: ignore[attr-defined]
-    return wrapped
+    wrapper.checks_module = True  # type: ignore[attr-defined]
+    return wrapper

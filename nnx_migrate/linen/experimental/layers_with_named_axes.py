@@ -12,9 +12,9 @@ from nnx_migrate import linen as nn
 from nnx_migrate.linen import initializers
 from nnx_migrate.linen.layers.operations import (
     add_features,
-    chosen,
     default_embed_init,
     default_kernel_init,
+    select_operation,
 )
 from nnx_migrate.linen.module import Module, compact
 from nnx_migrate.linen.partitioning import param_with_axes, with_sharding_constraint
@@ -78,7 +78,7 @@ class Dense(Module):
             "kernel", self.kernel_init, shape, self.param_dtype, axes=self.kernel_axes
         )
         kernel = jnp.asarray(kernel, self.dtype)
-        dot_general = chosen(self.dot_general_cls, self.dot_general, lax.dot_general)
+        dot_general = select_operation(self.dot_general_cls, self.dot_general, lax.dot_general)
         contraction = (((inputs.ndim - 1,), (0,)), ((), ()))
         y = dot_general(inputs, kernel, contraction, precision=self.precision)
         if not self.use_bias:
@@ -171,10 +171,10 @@ def _normalize(
 
     A module has no such method unless its class brings one; Linen's layer is the same there.
     """
-    kept = list(x.shape)
+    kept_shape = list(x.shape)
     for axis in positive_axes(x.ndim, reduction_axes):
-        kept[axis] = 1
-    mean, var = mean.reshape(kept), var.reshape(kept)
+        kept_shape[axis] = 1
+    mean, var = mean.reshape(kept_shape), var.reshape(kept_shape)
     shape, broadcast_shape = feature_shapes(x.shape, positive_axes(x.ndim, feature_axes))
 
     def parameter(name: str, init: Initializer) -> Any:

@@ -11,7 +11,11 @@ from jax import lax
 from jax.core import ShapedArray
 from jax.nn import initializers
 
-from nnx_migrate.linen.layers.operations import PromoteDtypeFn, chosen, default_kernel_init
+from nnx_migrate.linen.layers.operations import (
+    PromoteDtypeFn,
+    default_kernel_init,
+    select_operation,
+)
 from nnx_migrate.linen.module import Module, compact, nowrap
 from nnx_migrate.numerics.convolution import channels_last, padded_inputs, per_axis
 from nnx_migrate.numerics.dtypes import promote_dtype
@@ -79,7 +83,7 @@ class ConvBase(Module):
         if self.use_bias:
             bias = self.param("bias", self.bias_init, bias_shape, self.param_dtype)
         inputs, kernel, bias = self.promote_dtype(inputs, kernel, bias, dtype=self.dtype)
-        y = self._convolved(inputs, kernel, size, settings)
+        y = self._convolve(inputs, kernel, size, settings)
         if self.use_bias:
             y += bias.reshape((1,) * (y.ndim - bias.ndim) + bias.shape)
         return y if batch_axes == 1 else jnp.reshape(y, batch_shape + y.shape[1:])
@@ -107,12 +111,12 @@ class ConvBase(Module):
 
     @nowrap
     def _operation(self) -> Any:
-        return chosen(
+        return select_operation(
             self.conv_general_dilated_cls, self.conv_general_dilated, lax.conv_general_dilated
         )
 
     @nowrap
-    def _convolved(self, inputs: Any, kernel: Any, size: tuple[int, ...], settings: Any) -> Any:
+    def _convolve(self, inputs: Any, kernel: Any, size: tuple[int, ...], settings: Any) -> Any:
         if not self.shared_weights:
             return lax.conv_general_dilated_local(
                 lhs=inputs, rhs=kernel, filter_shape=size, precision=self.precision, **settings

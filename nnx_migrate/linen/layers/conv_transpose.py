@@ -67,7 +67,7 @@ class ConvTranspose(Module):
         )
         if self.padding == "CIRCULAR":
             periods = [n * stride for n, stride in zip(inputs.shape[1:-1], strides, strict=False)]
-            y = _wrapped(y, periods, self.transpose_kernel)
+            y = _wrap_around(y, periods, self.transpose_kernel)
         y = add_features(y, bias if self.use_bias else None)
         return y if batch_axes == 1 else jnp.reshape(y, batch_shape + y.shape[1:])
 
@@ -86,7 +86,7 @@ class ConvTranspose(Module):
         return kernel
 
 
-def _wrapped(y: Any, periods: Sequence[int], pad_right: bool) -> Any:
+def _wrap_around(y: Any, periods: Sequence[int], pad_right: bool) -> Any:
     """``y`` with what lies beyond one period along each spatial axis added where it wraps to.
 
     The axes are padded to whole periods such that the input starts at one; of an odd padding the larger

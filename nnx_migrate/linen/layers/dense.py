@@ -12,9 +12,9 @@ from jax.nn import initializers
 from nnx_migrate.linen.layers.operations import (
     PromoteDtypeFn,
     add_features,
-    chosen,
     default_kernel_init,
     flat_init,
+    select_operation,
 )
 from nnx_migrate.linen.module import Module, compact
 from nnx_migrate.numerics.axes import as_tuple, sorted_axes
@@ -48,7 +48,7 @@ class Dense(Module):
         if self.use_bias:
             bias = self.param("bias", self.bias_init, (self.features,), self.param_dtype)
         inputs, kernel, bias = self.promote_dtype(inputs, kernel, bias, dtype=self.dtype)
-        dot_general = chosen(self.dot_general_cls, self.dot_general, lax.dot_general)
+        dot_general = select_operation(self.dot_general_cls, self.dot_general, lax.dot_general)
         contraction = (((inputs.ndim - 1,), (0,)), ((), ()))
         return add_features(
             dot_general(inputs, kernel, contraction, precision=self.precision), bias
@@ -82,13 +82,13 @@ class DenseGeneral(Module):
     def __call__(self, inputs: Array) -> Array:
         """Map to ``(*batch_dims, *other axes, *features)``."""
         features = as_tuple(self.features)
-        given = as_tuple(self.batch_dims)
-        if given and set(given) != set(range(max(given) + 1)):
+        batch_dims = as_tuple(self.batch_dims)
+        if batch_dims and set(batch_dims) != set(range(max(batch_dims) + 1)):
             raise ValueError(
-                f"batch_dims {given} must be consecutive leading dimensions starting from 0."
+                f"batch_dims {batch_dims} must be consecutive leading dimensions starting from 0."
             )
         axis = sorted_axes(as_tuple(self.axis), inputs.ndim)
-        batch = sorted_axes(given, inputs.ndim)
+        batch = sorted_axes(batch_dims, inputs.ndim)
         n_batch, n_axis, n_features = len(batch), len(axis), len(features)
 
         def as_matrix(shape: Sequence[int]) -> tuple[int, ...]:
@@ -107,16 +107,16 @@ class DenseGeneral(Module):
             bias_init = flat_init(self.bias_init, as_vector)
             bias = self.param("bias", bias_init, sizes + features, self.param_dtype)
         # The axes that stay, as ones where the bias has one value for all.
-        kept = tuple(
+        batch_shape = tuple(
             inputs.shape[one] if one in batch else 1
             for one in range(inputs.ndim)
             if one not in axis
         )
         inputs, kernel, bias = self.promote_dtype(inputs, kernel, bias, dtype=self.dtype)
-        dot_general = chosen(self.dot_general_cls, self.dot_general, lax.dot_general)
-        contracted = tuple(range(n_batch, n_batch + n_axis))
-        contraction = ((axis, contracted), (batch, tuple(range(n_batch))))
+        dot_general = select_operation(self.dot_general_cls, self.dot_general, lax.dot_general)
+        contraction_axes = tuple(range(n_batch, n_batch + n_axis))
+        contraction = ((axis, contraction_axes), (batch, tuple(range(n_batch))))
         y = dot_general(inputs, kernel, contraction, precision=self.precision)
         if self.use_bias:
-            y += jnp.reshape(bias, kept + features)
+            y += jnp.reshape(bias, batch_shape + features)
         return y

@@ -34,7 +34,7 @@ class Einsum(Module):
     @compact
     def __call__(self, inputs: Array, einsum_str: str | None = None) -> Array:
         """Transform ``inputs``, the first operand of the equation."""
-        equation = _checked(merge_param("einsum_str", self.einsum_str, einsum_str))
+        equation = _check_equation(merge_param("einsum_str", self.einsum_str, einsum_str))
         kernel = self.param("kernel", self.kernel_init, self.shape, self.param_dtype)
         bias = None
         if self.use_bias:
@@ -61,11 +61,11 @@ class Einsum(Module):
         letters = operands.split(",")[1]
         assert len(set(letters)) == len(self.shape), f"'{letters}' does not fit {self.shape}"
         sizes = {letter: self.shape[letters.rindex(letter)] for letter in letters}
-        kept = [sizes[letter] for letter in result if letter in sizes]
-        return kept, [sizes.get(letter, 1) for letter in result]
+        bias_shape = [sizes[letter] for letter in result if letter in sizes]
+        return bias_shape, [sizes.get(letter, 1) for letter in result]
 
 
-def _checked(equation: str) -> str:
+def _check_equation(equation: str) -> str:
     equation = equation.replace(" ", "")
     if "->" not in equation:
         raise ValueError(

@@ -77,9 +77,9 @@ class MultiHeadDotProductAttention(Module):
         ``(*batch, q_length, out_features)``.
         """
         inputs_k, inputs_v = _key_value_inputs(inputs_q, inputs_k, inputs_v, inputs_kv)
-        query, key, value = self._projected(inputs_q, inputs_k, inputs_v)
+        query, key, value = self._project(inputs_q, inputs_k, inputs_v)
         if self.decode:
-            key, value, mask = self._cached(query, key, value, mask)
+            key, value, mask = self._append_to_cache(query, key, value, mask)
         passing = True
         if self.dropout_rate > 0.0:
             passing = merge_param("deterministic", self.deterministic, deterministic)
@@ -92,11 +92,11 @@ class MultiHeadDotProductAttention(Module):
             "deterministic": passing,
         }
         # A user's attention_fn need not know every option.
-        known = inspect.signature(self.attention_fn).parameters
-        options = {name: option for name, option in options.items() if name in known}
+        parameters = inspect.signature(self.attention_fn).parameters
+        options = {name: option for name, option in options.items() if name in parameters}
         if sow_weights:
             options["module"] = self
-        attended = self.attention_fn(query, key, value, **options)
+        attention = self.attention_fn(query, key, value, **options)
         out = self._projection(
             "out",
             features=self.out_features or inputs_q.shape[-1],
@@ -106,7 +106,7 @@ class MultiHeadDotProductAttention(Module):
             dot_general=self.out_dot_general,
             dot_general_cls=self.out_dot_general_cls,
         )
-        return out(attended)
+        return out(attention)
 
     @nowrap
     def _projection(self, name: str, **options: Any) -> Any:
@@ -120,7 +120,7 @@ class MultiHeadDotProductAttention(Module):
         )
 
     @nowrap
-    def _projected(self, inputs_q: Any, inputs_k: Any, inputs_v: Any) -> tuple[Any, Any, Any]:
+    def _project(self, inputs_q: Any, inputs_k: Any, inputs_v: Any) -> tuple[Any, Any, Any]:
         """Queries, keys and values ``(*batch, length, heads, depth)``."""
         qkv_features = self.qkv_features or inputs_q.shape[-1]
         assert qkv_features % self.num_heads == 0, (
@@ -145,7 +145,7 @@ class MultiHeadDotProductAttention(Module):
         return query, key, value
 
     @nowrap
-    def _cached(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
+    def _append_to_cache(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
         """The cached keys and values with this position's, and ``mask`` for what is filled.
 
         In the call that makes the cache: what came in.
@@ -166,8 +166,8 @@ class MultiHeadDotProductAttention(Module):
         index = position.value
         keys.value, values.value = append_position(keys.value, values.value, index, key, value)
         position.value = position.value + 1
-        filled = filled_positions(index, keys.value.shape)
-        return keys.value, values.value, combine_masks(mask, filled)
+        cache_mask = filled_positions(index, keys.value.shape)
+        return keys.value, values.value, combine_masks(mask, cache_mask)
 
     @nowrap
     def _attention_options(self) -> dict[str, Any]:

@@ -21,7 +21,9 @@ class PromoteDtypeFn(Protocol):
         """The arrays in one dtype, None where None came."""
 
 
-def chosen(factory: Any, operation: Any, default: Callable[..., Any]) -> Callable[..., Any]:
+def select_operation(
+    factory: Any, operation: Any, default: Callable[..., Any]
+) -> Callable[..., Any]:
     """The operation that a layer's ``*_cls`` and plain field ask for; the first has precedence."""
     chosen_one: Callable[..., Any] = default if operation is None else operation
     if factory is not None:

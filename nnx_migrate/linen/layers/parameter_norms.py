@@ -21,7 +21,7 @@ from nnx_migrate.numerics.norms import (
 )
 
 
-def _called(layer: Module, normalize: Any, args: Any, kwargs: Any, **options: Any) -> Any:
+def _call_with(layer: Module, normalize: Any, args: Any, kwargs: Any, **options: Any) -> Any:
     """``layer(*args, **kwargs)`` with ``normalize(path, value)`` in place of each parameter."""
     call = map_variables(
         lambda instance: instance(*args, **kwargs),
@@ -53,7 +53,7 @@ class SpectralNorm(Module):
     def __call__(self, *args: Any, update_stats: bool, **kwargs: Any) -> Any:
         """Call the layer; ``update_stats`` keeps the new ``u`` and ``sigma``."""
         normalize = functools.partial(self._spectral_normalize, update_stats=update_stats)
-        return _called(
+        return _call_with(
             self.layer_instance,
             normalize,
             args,
@@ -120,7 +120,7 @@ class WeightNorm(Module):
     @compact
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the layer with normalised parameters."""
-        return _called(
+        return _call_with(
             self.layer_instance, self._l2_normalize, args, kwargs, init=self.is_initializing()
         )
 
@@ -132,9 +132,9 @@ class WeightNorm(Module):
         if self.variable_filter and not any(part in name for part in self.variable_filter):
             return value
         features = () if self.feature_axes is None else positive_axes(value.ndim, self.feature_axes)
-        reduced = tuple(axis for axis in range(value.ndim) if axis not in features)
+        axes_to_reduce = tuple(axis for axis in range(value.ndim) if axis not in features)
         shape, broadcast_shape = feature_shapes(value.shape, features)
-        normalized = l2_normalize(value, axis=reduced, eps=self.epsilon)
+        normalized = l2_normalize(value, axis=axes_to_reduce, eps=self.epsilon)
         operands = [vs]
         if self.use_scale:
             scale = self.param(f"{name}/scale", self.scale_init, shape, self.param_dtype)

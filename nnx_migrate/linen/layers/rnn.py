@@ -67,13 +67,13 @@ class RNN(Module):
             time_axis += inputs.ndim
         batch = inputs.shape[1:-feature_axes] if time_major else inputs.shape[:time_axis]
 
-        def flipped(tree: Any) -> Any:
+        def flip(tree: Any) -> Any:
             return jax.tree.map(
                 lambda x: flip_sequences(x, seq_lengths, len(batch), bool(time_major)), tree
             )
 
         if reverse:
-            inputs = flipped(inputs)
+            inputs = flip(inputs)
         if initial_carry is None:
             key = random.key(0) if init_key is None else init_key
             step_shape = inputs.shape[:time_axis] + inputs.shape[time_axis + 1 :]
@@ -101,7 +101,7 @@ class RNN(Module):
             carries, outputs = outputs
             carry = last_carry(carries, seq_lengths)
         if reverse and keep_order:
-            outputs = flipped(outputs)
+            outputs = flip(outputs)
         return (carry, outputs) if return_carry else outputs
 
 

@@ -37,7 +37,7 @@ def size_along(axis: Any, tree: Any) -> Any:
     return leaves[0].shape[axis] if leaves else ()
 
 
-def one_size(sizes: Any, given: int | None, *, differ: str, missing: str) -> int:
+def one_size(sizes: Any, length: int | None, *, differ: str, missing: str) -> int:
     """The one number that a tree of sizes holds, or the size that was given.
 
     Raises:
@@ -46,8 +46,8 @@ def one_size(sizes: Any, given: int | None, *, differ: str, missing: str) -> int
     found = set(jax.tree.leaves(sizes))
     if len(found) > 1:
         raise ValueError(f"{differ}: {found}")
-    if given is not None:
-        return given
+    if length is not None:
+        return length
     if not found:
         raise ValueError(missing)
     (size,) = found

@@ -86,8 +86,8 @@ def _branch(
 ) -> Any:
     """One of the branches, by ``choose(which, *pure branches, *operands)``."""
 
-    def transform(*given: Any, **kwargs: Any) -> Any:
-        fns, (scopes, which, *operands) = given[: len(branches)], given[len(branches) :]
+    def transform(*arguments: Any, **kwargs: Any) -> Any:
+        fns, (scopes, which, *operands) = arguments[: len(branches)], arguments[len(branches) :]
         warn_of_kwargs(name, kwargs)
         pack = Pack(scopes, (variables,), (variables,), (rngs,), name)
         pure = [functools.partial(pack.run, fn, pack.variables, pack.rngs) for fn in fns]

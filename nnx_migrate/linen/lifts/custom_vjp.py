@@ -70,12 +70,12 @@ def _custom_vjp(
             return pack.run(of_scope, (by, others), pack.rngs, *args)
 
         def forward(by: Any, *args: Any) -> Any:
-            (y, kept), out = run(by, *args, keeps=True)
-            return (y, out), kept
+            (y, residuals), out = run(by, *args, keeps=True)
+            return (y, out), residuals
 
-        def backward(*given: Any) -> tuple[Any, ...]:
-            *static, kept, (cotangent, _) = given
-            of_variables, *of_args = backward_fn(*static, kept, cotangent)
+        def backward(*arguments: Any) -> tuple[Any, ...]:
+            *static, residuals, (cotangent, _) = arguments
+            of_variables, *of_args = backward_fn(*static, residuals, cotangent)
             return ((of_variables,), *of_args)
 
         f = jax.custom_vjp(functools.partial(run, keeps=False), nondiff_argnums=nondiff_argnums)

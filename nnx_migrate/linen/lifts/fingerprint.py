@@ -51,17 +51,17 @@ class HashableProxy:
         return self.module_ref()
 
 
-def _fingerprint(x: Any, path: tuple[str, ...], seen: dict[Any, int]) -> Any:
+def _fingerprint(x: Any, path: tuple[str, ...], numbers_by_id: dict[Any, int]) -> Any:
     def named(pairs: Iterable[tuple[Any, Any]]) -> tuple[Any, ...]:
-        return tuple((k, _fingerprint(v, (*path, str(k)), seen)) for k, v in pairs)
+        return tuple((k, _fingerprint(v, (*path, str(k)), numbers_by_id)) for k, v in pairs)
 
     if isinstance(x, str):
         return x
     if is_module(x):
         x._try_setup()  # Linen asks every module for an attribute that it lacks, which does so
-        return type(x), _of_module(x, path, named, seen)
+        return type(x), _of_module(x, path, named, numbers_by_id)
     if hasattr(x, "__fn_or_cls__"):  # a configuration of Pax
-        return _fingerprint(x.__fn_or_cls__, path, seen)
+        return _fingerprint(x.__fn_or_cls__, path, numbers_by_id)
     if dataclasses.is_dataclass(x):
         present = [f.name for f in dataclasses.fields(x) if hasattr(x, f.name)]
         return type(x), named((name, getattr(x, name)) for name in present)
@@ -70,7 +70,7 @@ def _fingerprint(x: Any, path: tuple[str, ...], seen: dict[Any, int]) -> Any:
     if isinstance(x, dict):
         return named(x.items())
     if serialization.is_serializable(x):
-        return type(x), _fingerprint(serialization.to_state_dict(x), path, seen)
+        return type(x), _fingerprint(serialization.to_state_dict(x), path, numbers_by_id)
     if isinstance(x, Mapping):
         return named(x.items())
     if isinstance(x, Iterable):
@@ -78,10 +78,12 @@ def _fingerprint(x: Any, path: tuple[str, ...], seen: dict[Any, int]) -> Any:
     return _hashable(x, path)
 
 
-def _of_module(module: Any, path: tuple[str, ...], named: Any, seen: dict[Any, int]) -> Any:
-    if module._id in seen:  # a module that is shared: which one it was is all that counts
-        return seen[module._id]
-    seen[module._id] = len(seen)
+def _of_module(
+    module: Any, path: tuple[str, ...], named: Any, numbers_by_id: dict[Any, int]
+) -> Any:
+    if module._id in numbers_by_id:  # a module that is shared: which one it was is all that counts
+        return numbers_by_id[module._id]
+    numbers_by_id[module._id] = len(numbers_by_id)
     fields = named(
         (field.name, getattr(module, field.name))
         for field in dataclasses.fields(module)
@@ -91,7 +93,7 @@ def _of_module(module: Any, path: tuple[str, ...], named: Any, seen: dict[Any, i
     scope = module.scope
     if scope is None:
         return fields, state
-    allowed = named(
+    mutable_filter = named(
         [
             ("mutable", scope.mutable),
             ("flags", scope.flags),
@@ -99,7 +101,7 @@ def _of_module(module: Any, path: tuple[str, ...], named: Any, seen: dict[Any, i
             ("reservations", scope.reservations),
         ]
     )
-    return fields, state, _hashable(allowed, (*path, "scope"))
+    return fields, state, _hashable(mutable_filter, (*path, "scope"))
 
 
 def _hashable(x: Any, path: tuple[str, ...]) -> Any:

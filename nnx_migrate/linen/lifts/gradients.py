@@ -167,8 +167,8 @@ def _vjp(
 
     y, backward, (aux, out) = jax.vjp(pure, by, *primals, has_aux=True)
     pack.publish(out)
-    lifted = jax.tree_util.Partial(_Backward(tree), backward)
-    return (y, lifted, aux) if has_aux else (y, lifted)
+    vjp_function = jax.tree_util.Partial(_Backward(tree), backward)
+    return (y, vjp_function, aux) if has_aux else (y, vjp_function)
 
 
 class _Backward:
@@ -236,8 +236,8 @@ def _jvp(
     rngs: Any,
 ) -> Any:
     # jax wants the same structure of values and tangents: no empty collections.
-    moved = {name: tree for name, tree in variable_tangents.items() if tree}
-    pack = Pack([scope], (tuple(moved), variables), (variables,), (rngs,), "jvp")
+    tangents_by_collection = {name: tree for name, tree in variable_tangents.items() if tree}
+    pack = Pack([scope], (tuple(tangents_by_collection), variables), (variables,), (rngs,), "jvp")
     by, others = pack.variables
 
     def pure(by: Any, primals: Any) -> tuple[Any, Groups]:
@@ -246,7 +246,7 @@ def _jvp(
 
         return pack.run(of_scope, (by, others), pack.rngs)
 
-    (y, out), (tangent, _) = jax.jvp(pure, (by, primals), ((moved,), tangents))
+    (y, out), (tangent, _) = jax.jvp(pure, (by, primals), ((tangents_by_collection,), tangents))
     pack.publish(out)
     return y, tangent
 

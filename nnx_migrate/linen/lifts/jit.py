@@ -87,19 +87,19 @@ def _jit(
     device: Any,
     backend: Any,
 ) -> Callable[..., Any]:
-    placed = {"device": device, "backend": backend}
+    placement = {"device": device, "backend": backend}
 
-    def compiled(pure: Callable[..., Any]) -> Callable[..., Any]:
+    def compile_call(pure: Callable[..., Any]) -> Callable[..., Any]:
         # The key of the cache comes first, then variables and keys; the module was number 0.
         return jax.jit(
             pure,
             static_argnums=(0, *(i + 2 for i in _as_tuple(static_argnums) if i > 0)),
             static_argnames=static_argnames,
             donate_argnums=tuple(i + 2 for i in _as_tuple(donate_argnums) if i > 0),
-            **{name: value for name, value in placed.items() if value is not None},
+            **{name: value for name, value in placement.items() if value is not None},
         )
 
-    return _with_folded_keys(fn, variables, rngs, "jit", compiled)
+    return _with_folded_keys(fn, variables, rngs, "jit", compile_call)
 
 
 def _fold_rngs(fn: Callable[..., Any], variables: Any, rngs: Any) -> Callable[..., Any]:
@@ -117,7 +117,7 @@ class _Packs(threading.local):
         self.stack: list[Pack] = []
 
 
-class _Drawn(threading.local):
+class _DrawCounts(threading.local):
     """By how much a call moved its counters when it was traced.
 
     A call that was traced before draws no keys while it runs, and has to count them all the same.
@@ -127,7 +127,7 @@ class _Drawn(threading.local):
         self.by_key: dict[Any, list[Any]] = {}
 
 
-_drawn = _Drawn()
+_draw_counts = _DrawCounts()
 
 
 def _with_folded_keys(
@@ -146,16 +146,16 @@ def _with_folded_keys(
 
         return packs.stack[-1].run(of_module, variables, rngs, *args, **kwargs)
 
-    wrapped = wrap(pure)
+    jit_call = wrap(pure)
 
     def call(scopes: Any, proxy: HashableProxy, *args: Any, **kwargs: Any) -> Any:
         pack = Pack(scopes, (variables,), (variables,), (rngs,), name)
-        allowed = _hashable_filter(variables)
-        key = (tuple((_hashable_filter(s.mutable), allowed) for s in pack.roots), proxy)
-        before = [_copied(root.rng_counters) for root in pack.roots]
+        mutable_filter = _hashable_filter(variables)
+        key = (tuple((_hashable_filter(s.mutable), mutable_filter) for s in pack.roots), proxy)
+        before = [_copy_counts(root.rng_counters) for root in pack.roots]
         packs.stack.append(pack)
         try:
-            y, out = wrapped(key, pack.variables, _without_suffixes(pack.rngs), *args, **kwargs)
+            y, out = jit_call(key, pack.variables, _without_suffixes(pack.rngs), *args, **kwargs)
         finally:
             packs.stack.pop()
         _count(pack, key, before)
@@ -176,18 +176,22 @@ def _without_suffixes(rngs: Groups) -> Any:
 
 def _count(pack: Pack, key: Any, before: list[Any]) -> None:
     """Notes how many keys a first call drew; lets a later one have drawn as many."""
-    if key not in _drawn.by_key:
-        counters = [_copied(root.rng_counters) for root in pack.roots]
-        _drawn.by_key[key] = [_minus(now, then) for now, then in zip(counters, before, strict=True)]
+    if key not in _draw_counts.by_key:
+        counters = [_copy_counts(root.rng_counters) for root in pack.roots]
+        _draw_counts.by_key[key] = [
+            _minus(now, then) for now, then in zip(counters, before, strict=True)
+        ]
     else:
-        for root, drawn, then in zip(pack.roots, _drawn.by_key[key], before, strict=True):
-            _set(root.rng_counters, drawn, then)
+        for root, increments, then in zip(
+            pack.roots, _draw_counts.by_key[key], before, strict=True
+        ):
+            _set(root.rng_counters, increments, then)
 
 
-def _copied(counters: Any) -> Any:
+def _copy_counts(counters: Any) -> Any:
     """The counts; a lazy form of an explicit class keeps the module without values beside them."""
     counts = {k: v for k, v in counters.items() if isinstance(v, dict | int)}
-    return {k: _copied(v) if isinstance(v, dict) else v for k, v in counts.items()}
+    return {k: _copy_counts(v) if isinstance(v, dict) else v for k, v in counts.items()}
 
 
 def _minus(now: Any, then: Any) -> dict[Any, Any]:
@@ -197,8 +201,8 @@ def _minus(now: Any, then: Any) -> dict[Any, Any]:
     }
 
 
-def _set(counters: Any, drawn: Any, then: Any) -> None:
-    for k, v in drawn.items():
+def _set(counters: Any, increments: Any, then: Any) -> None:
+    for k, v in increments.items():
         if isinstance(v, dict):
             _set(counters.setdefault(k, {}), v, then.get(k, {}))
         else:

@@ -27,7 +27,7 @@ def loop(
     check_constancy: bool = True,
     **options: Any,
 ) -> Callable[..., tuple[Any, Any, Any]]:
-    """A scan of ``fn(shared, carry, *xs) -> (shared, carry, ys)``, of the same signature.
+    """A scan of ``fn(constants, carry, *xs) -> (constants, carry, ys)``, of the same signature.
 
     Args:
       fn: the step.
@@ -35,8 +35,8 @@ def loop(
         step gets whole.
       out_axes: the same of ``ys``: the axis to stack along, or ``broadcast`` for what is the same
         in all steps.
-      check_constancy: trace the step once more beforehand for ``shared`` and for outputs that are
-        broadcast, which must not depend on the carry or on what is scanned. Without it, ``shared``
+      check_constancy: trace the step once more beforehand for ``constants`` and for outputs that are
+        broadcast, which must not depend on the carry or on what is scanned. Without it, ``constants``
         goes in only.
       **options: those of ``jax.lax.scan``.
 
@@ -50,16 +50,18 @@ def loop(
             f"non-carry function outputs.  out_axes was given as {out_axes}"
         )
 
-    def run(shared: Any, init: Any, *args: Any) -> tuple[Any, Any, Any]:
+    def run(constants_in: Any, init: Any, *args: Any) -> tuple[Any, Any, Any]:
         xs = jax.tree.map(_to_front, in_axes, args)
 
         def step(carry: Any, xs: Any) -> tuple[Any, Any, Any]:
             whole = jax.tree.map(lambda a, arg, x: arg if a is broadcast else x, in_axes, args, xs)
-            return fn(shared, carry, *whole)
+            return fn(constants_in, carry, *whole)
 
         def constants(carry: Any, xs: Any) -> tuple[Any, Any]:
-            shared, _, ys = step(carry, xs)
-            return shared, jax.tree.map(lambda a, y: y if a is broadcast else (), out_axes, ys)
+            constants_in, _, ys = step(carry, xs)
+            return constants_in, jax.tree.map(
+                lambda a, y: y if a is broadcast else (), out_axes, ys
+            )
 
         def body(c: Any, xs: Any) -> tuple[Any, Any]:  # jax's errors name the arguments
             _, c, ys = step(c, xs)
@@ -67,12 +69,12 @@ def loop(
 
         same: Any = None
         if check_constancy:
-            shared, same = _independent(constants, init, xs)
+            constants_in, same = _independent(constants, init, xs)
         carry, ys = jax.lax.scan(body, init, xs, **options)
         ys = jax.tree.map(_from_front, out_axes, ys)
         if check_constancy:
             ys = jax.tree.map(lambda a, c, y: c if a is broadcast else y, out_axes, same, ys)
-        return shared, carry, ys
+        return constants_in, carry, ys
 
     return run
 

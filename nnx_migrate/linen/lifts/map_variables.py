@@ -93,7 +93,7 @@ def add_metadata_axis(
 
 def _map_variables(
     fn: Callable[..., Any],
-    mapped: Any,
+    mapped_filter: Any,
     trans_in_fn: Callable[..., Any],
     trans_out_fn: Callable[..., Any],
     init: bool,
@@ -102,25 +102,25 @@ def _map_variables(
     variables: Any,
 ) -> Callable[..., Any]:
     writable = init or mutable
-    reads = (mapped, variables)
-    writes = reads if writable else (False, subtract_filters(variables, mapped))
-    allowed: Any = True if writable else subtract_filters(True, mapped)
+    reads = (mapped_filter, variables)
+    writes = reads if writable else (False, subtract_filters(variables, mapped_filter))
+    mutable_filter: Any = True if writable else subtract_filters(True, mapped_filter)
 
     def call(scopes: Any, *args: Any, **kwargs: Any) -> Any:
         pack = Pack(scopes, reads, writes, (rngs,), "map_variables")
-        stored, others = pack.variables
+        variables_in, others = pack.variables
         if init:
-            inner, roots = pack.open((stored, others), pack.rngs)
+            inner, roots = pack.open((variables_in, others), pack.rngs)
             if any(not is_filter_empty(root.mutable) for root in roots):
                 fn(inner, *args, **kwargs)
-                stored = tuple(map(trans_out_fn, pack.close(roots)[0]))
-        seen: Any = tuple(trans_in_fn(unfreeze(tree)) for tree in stored)
-        inner, roots = pack.open((seen, others), pack.rngs, mutable=allowed)
+                variables_in = tuple(map(trans_out_fn, pack.close(roots)[0]))
+        view: Any = tuple(trans_in_fn(unfreeze(tree)) for tree in variables_in)
+        inner, roots = pack.open((view, others), pack.rngs, mutable=mutable_filter)
         y = fn(inner, *args, **kwargs)
-        changed, rest = pack.close(roots)
+        variables_out, rest = pack.close(roots)
         if writable:
-            changed = tuple(map(trans_out_fn, changed))
-        pack.publish((changed, rest))
+            variables_out = tuple(map(trans_out_fn, variables_out))
+        pack.publish((variables_out, rest))
         return y
 
     return call

@@ -130,8 +130,8 @@ class Rebuilder:
                 return x
             return self._once(x, lambda: self._fields(fields_of(x)))
 
-        mapped: dict[str, Any] = _map(inner, attrs)
-        return mapped
+        fields: dict[str, Any] = _map(inner, attrs)
+        return fields
 
     def _once(self, x: Any, fields: Callable[[], dict[str, Any]]) -> Any:
         if x._id not in self._made:

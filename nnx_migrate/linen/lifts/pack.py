@@ -154,17 +154,17 @@ def roots_of(scopes: Iterable[Any]) -> tuple[list[Any], list[tuple[int, tuple[st
     A scope inside another one of them is no root of its own: both see the same variables.
     """
     scopes = list(scopes)
-    given = {scope: scope for scope in scopes if scope is not None}
+    known_scopes = {scope: scope for scope in scopes if scope is not None}
     tops: dict[Any, tuple[Any, tuple[str, ...]]] = {}
-    for scope in given:
+    for scope in known_scopes:
         top, below, steps, above = scope, (), [scope.name], scope.parent
         while above is not None:
-            if above in given:
-                top, below = given[above], tuple(reversed(steps))
+            if above in known_scopes:
+                top, below = known_scopes[above], tuple(reversed(steps))
             steps.append(above.name)
             above = above.parent
         tops[scope] = top, below
-    roots = [scope for scope in given if tops[scope][0] is scope]
+    roots = [scope for scope in known_scopes if tops[scope][0] is scope]
     number = {scope: i for i, scope in enumerate(roots)}
     places = [None if s is None else (number[tops[s][0]], tops[s][1]) for s in scopes]
     return roots, places

@@ -72,7 +72,7 @@ def remat_scopes(
 ) -> Callable[..., Any]:
     """The checkpoint of ``fn(scopes, *args)``; ``static_argnums`` count ``args`` only."""
 
-    def rematted(scopes: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(scopes: Any, *args: Any, **kwargs: Any) -> Any:
         if concrete:
             raise NotImplementedError(
                 "The concrete argument is deprecated. Use static_argnums instead. for more "
@@ -90,7 +90,7 @@ def remat_scopes(
         pack.publish(out)
         return y
 
-    return rematted
+    return run
 
 
 def _checkpoint(fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:

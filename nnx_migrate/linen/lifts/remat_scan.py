@@ -59,12 +59,12 @@ def _remat_scan(
         return layers(scopes, carry), ()
 
     body = remat_scopes(step, policy=policy, prevent_cse=False) if inner else step
-    scanned = scan_scopes(body, length=length, **options)
+    scan_all = scan_scopes(body, length=length, **options)
 
-    def looped(scopes: Any, carry: Any) -> Any:
-        return scanned(scopes, carry)[0]
+    def run_loop(scopes: Any, carry: Any) -> Any:
+        return scan_all(scopes, carry)[0]
 
-    return looped
+    return run_loop
 
 
 _remat_scan.__name__ = "remat_scan"

@@ -109,15 +109,19 @@ def scan_scopes(
     """The scan of ``fn(scopes, carry, *xs) -> (carry, ys)``."""
     inward, outward = in_and_out(variable_axes)
     read, read_axes = filters_and_values(inward)
-    written, written_axes = filters_and_values(outward)
+    write_filters, written_axes = filters_and_values(outward)
     key_filters, splits = filters_and_values(split_rngs)
     key_axes = tuple(0 if split else broadcast for split in splits)
     shared_or_carried = (variable_broadcast, variable_carry)
 
-    def scanned(scopes: Any, init: Any, *args: Any, **kwargs: Any) -> Any:
+    def run_scan(scopes: Any, init: Any, *args: Any, **kwargs: Any) -> Any:
         warn_of_kwargs("scan", kwargs)
         pack = Pack(
-            scopes, (*shared_or_carried, *read), (*shared_or_carried, *written), key_filters, "scan"
+            scopes,
+            (*shared_or_carried, *read),
+            (*shared_or_carried, *write_filters),
+            key_filters,
+            "scan",
         )
         steps = _steps(in_axes, args, length)
         keys = split_keys(
@@ -131,18 +135,24 @@ def scan_scopes(
             length=length,
             **options,
         )
-        shared, carried, *stacked = pack.variables
-        shared, (carried, carry), (ys, stacked) = body(
-            shared,
-            (carried, init),
-            without_axes(stacked, read_axes, metadata_params),
+        broadcast_variables, carry_variables, *stacks = pack.variables
+        broadcast_variables, (carry_variables, carry), (ys, stacks) = body(
+            broadcast_variables,
+            (carry_variables, init),
+            without_axes(stacks, read_axes, metadata_params),
             keys,
             args,
         )
-        pack.publish((shared, carried, *with_axes(stacked, written_axes, metadata_params)))
+        pack.publish(
+            (
+                broadcast_variables,
+                carry_variables,
+                *with_axes(stacks, written_axes, metadata_params),
+            )
+        )
         return carry, ys
 
-    return scanned
+    return run_scan
 
 
 def _scan(fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -167,16 +177,18 @@ def _step(
 ) -> Callable[..., Any]:
     """One step as a pure function of the variables that are shared, carried and stacked."""
 
-    def step(shared: Any, carry: Any, stacked: Groups, keys: Groups, args: Any) -> Any:
-        carried, value = carry
-        variables: Any = (shared, carried, *stacked)
+    def step(broadcast_variables: Any, carry: Any, stacks: Groups, keys: Groups, args: Any) -> Any:
+        carry_variables, value = carry
+        variables: Any = (broadcast_variables, carry_variables, *stacks)
         if data_transform is not None:
             variables, keys = data_transform(variables, keys)
-        (value, y), (shared_out, carried, *written) = pack.run(fn, variables, keys, value, *args)
+        (value, y), (shared_out, carry_variables, *variables_out) = pack.run(
+            fn, variables, keys, value, *args
+        )
         # What is shared but cannot be written has to reach the steps too.
-        for given, made in zip(shared, shared_out, strict=True):
-            for name in given:
-                made.setdefault(name, given[name])
-        return shared_out, (carried, value), (y, tuple(written))
+        for variables_in, made in zip(broadcast_variables, shared_out, strict=True):
+            for name in variables_in:
+                made.setdefault(name, variables_in[name])
+        return shared_out, (carry_variables, value), (y, tuple(variables_out))
 
     return step

@@ -44,7 +44,7 @@ def lift_transform(
       TransformTargetError: the target is a module.
       ValueError: ``methods`` is something else.
     """
-    return _lift(_Lifted, transform, target, args, methods, kwargs)
+    return _lift(_LiftedMethod, transform, target, args, methods, kwargs)
 
 
 def lift_transform_cached(
@@ -97,9 +97,9 @@ def lift_function(
         it the transform's function gets one scope.
     """
     fns = fn if isinstance(fn, tuple) else (fn,)
-    lifted = _Lifted(transform, fns, args, kwargs)
-    lifted.multi_scope = multi_scope
-    return lifted.method()
+    lifted_function = _LiftedMethod(transform, fns, args, kwargs)
+    lifted_function.multi_scope = multi_scope
+    return lifted_function.method()
 
 
 def is_module_class(target: Any) -> bool:
@@ -109,7 +109,7 @@ def is_module_class(target: Any) -> bool:
     return inspect.isclass(target) and getattr(target, "_try_setup", None) is not None
 
 
-class _Lifted:
+class _LiftedMethod:
     """One method, or several functions of the same arguments, under a transform.
 
     Args:
@@ -131,10 +131,10 @@ class _Lifted:
         self.fns = fns if cls is not None else tuple(map(wrap_method_once, fns))
         self.names = [getattr(fn, "__name__", None) for fn in fns]
 
-        def transformed(cores: Iterable[Callable[..., Any]]) -> Any:
+        def transform_call(cores: Iterable[Callable[..., Any]]) -> Any:
             return transform(*cores, *args, **kwargs)
 
-        self.transform = transformed
+        self.transform = transform_call
 
     def method(self) -> Callable[..., Any]:
         """The lifted method, for the body of a class or to be called with a module."""
@@ -193,7 +193,7 @@ class _Lifted:
         return out
 
 
-class _LiftedOnce(_Lifted):
+class _LiftedOnce(_LiftedMethod):
     """The same, with a transform that is made once and keeps what it traced."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -252,7 +252,7 @@ def _forked_rngs(module: Any) -> Iterator[None]:
 
 
 def _lift(
-    kind: type[_Lifted],
+    kind: type[_LiftedMethod],
     transform: Transform,
     target: Any,
     args: tuple[Any, ...],
@@ -281,7 +281,7 @@ def _per_method(
 
 
 def _lift_class(
-    kind: type[_Lifted], transform: Transform, target: Any, per_method: dict[str, Any]
+    kind: type[_LiftedMethod], transform: Transform, target: Any, per_method: dict[str, Any]
 ) -> Any:
     """A subclass with lifted methods, named as Linen names it: that is part of variables' paths."""
     if isinstance(target, functools.partial):

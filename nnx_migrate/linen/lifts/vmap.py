@@ -90,7 +90,7 @@ def _vmap(
     written, written_axes = filters_and_values(outward)
     key_filters, splits = filters_and_values(split_rngs)
 
-    def mapped(scopes: Any, *args: Any, **kwargs: Any) -> Any:
+    def run_lanes(scopes: Any, *args: Any, **kwargs: Any) -> Any:
         warn_of_kwargs("vmap", kwargs)
         pack = Pack(scopes, read, written, key_filters, "vmap")
         variables = without_axes(pack.variables, read_axes, metadata_params)
@@ -121,7 +121,7 @@ def _vmap(
         pack.publish(with_axes(out, written_axes, metadata_params))
         return y
 
-    return mapped
+    return run_lanes
 
 
 _vmap.__name__ = "vmap"

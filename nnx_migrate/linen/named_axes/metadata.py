@@ -29,7 +29,7 @@ def is_record(value: Any) -> bool:
     return kind is AxisMetadata or name == ("flax.linen.partitioning", "AxisMetadata")
 
 
-def same_names(known: Any, new: Any) -> AxisMetadata:
+def same_names(old_names: Any, new: Any) -> AxisMetadata:
     """The names that are sown: those of before, if there are any.
 
     Raises:
@@ -39,13 +39,13 @@ def same_names(known: Any, new: Any) -> AxisMetadata:
     """
     if not is_record(new):
         raise TypeError(f"expected names as AxisMetadata, found {type(new).__name__}")
-    if is_record(known):
-        if known.names != new.names:
+    if is_record(old_names):
+        if old_names.names != new.names:
             raise ValueError(
-                f"If axis names are sown twice, expected them to match. Got {known} and {new}."
+                f"If axis names are sown twice, expected them to match. Got {old_names} and {new}."
             )
-    elif known:
-        raise AssertionError(f"expected axis names or nothing, found {known}")
+    elif old_names:
+        raise AssertionError(f"expected axis names or nothing, found {old_names}")
     record: AxisMetadata = new
     return record
 

@@ -36,12 +36,12 @@ def add_axis_to_metadata(
     """
     at = getattr(axis_pos, "axis", axis_pos)
 
-    def inserted(names: tuple[Any, ...]) -> tuple[Any, ...]:
+    def insert(names: tuple[Any, ...]) -> tuple[Any, ...]:
         listed = list(names)
         listed.insert(at, axis_name)
         return tuple(listed)
 
-    def removed(names: tuple[Any, ...]) -> tuple[Any, ...]:
+    def remove(names: tuple[Any, ...]) -> tuple[Any, ...]:
         listed = list(names)
         if listed[at] != axis_name:
             raise ValueError(
@@ -60,8 +60,8 @@ def add_axis_to_metadata(
         fn,
         axis_col,
         mutable=is_mutable(axis_col),
-        trans_in_fn=renamed(removed),
-        trans_out_fn=renamed(inserted),
+        trans_in_fn=renamed(remove),
+        trans_out_fn=renamed(insert),
     )
 
 
@@ -163,9 +163,9 @@ def core_remat_static(
     """
     fixed = frozenset(static_argnums)
 
-    def rematted(scopes: Any, *args: Any) -> Any:
-        def body(scopes: Any, *traced: Any) -> Any:
-            left = iter(traced)
+    def run(scopes: Any, *args: Any) -> Any:
+        def body(scopes: Any, *arguments: Any) -> Any:
+            left = iter(arguments)
             return fn(scopes, *(x if at in fixed else next(left) for at, x in enumerate(args)))
 
         lifted = remat_scopes(
@@ -173,7 +173,7 @@ def core_remat_static(
         )
         return lifted(scopes, *(x for at, x in enumerate(args) if at not in fixed))
 
-    return rematted
+    return run
 
 
 def remat(

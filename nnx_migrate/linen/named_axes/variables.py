@@ -76,17 +76,17 @@ class PartitionedVariable(Variable):
     @property
     def value(self) -> Any:
         """The value, constrained."""
-        return _constrained(
+        return _constrain(
             self.scope.get_variable(self.collection, self.name), self.axes, self.fallback
         )
 
     @value.setter
     def value(self, value: Any) -> None:
-        value = _constrained(value, self.axes, self.fallback)
+        value = _constrain(value, self.axes, self.fallback)
         self.scope.put_variable(self.collection, self.name, value)
 
 
-def _constrained(value: Any, axes: Any, fallback: RulesFallback) -> Any:
+def _constrain(value: Any, axes: Any, fallback: RulesFallback) -> Any:
     return value if axes is None else with_logical_constraint(value, axes, fallback=fallback)
 
 
@@ -109,7 +109,7 @@ def scope_variable_with_axes(
     if not scope.has_variable(col, name):
         if not scope.is_mutable_collection(col):
             raise errors.ScopeVariableNotFoundError(name, col, scope.path_text)
-        value = _constrained(init_fn(*init_args, **init_kwargs), axes, fallback)
+        value = _constrain(init_fn(*init_args, **init_kwargs), axes, fallback)
         scope.put_variable(col, name, value)
     return PartitionedVariable(scope, col, name, axes, fallback)
 

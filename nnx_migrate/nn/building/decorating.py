@@ -33,31 +33,31 @@ def class_decorator(decorator: Callable[[Any], Any], sizes: Sequence[str] = ()) 
     Raises:
       TypeError: the decorator returns another class.
     """
-    added = frozenset({*sizes, "rngs"})
+    own_names = frozenset({*sizes, "rngs"})
 
     def decorate(cls: C) -> C:
         real = cls.__init__
-        passed: list[dict[str, Any]] = []
+        size_stack: list[dict[str, Any]] = []
 
         @functools.wraps(real)
         def of_fields(self: Any, *args: Any, **kwargs: Any) -> None:
-            real(self, *args, **kwargs, **passed[-1])
+            real(self, *args, **kwargs, **size_stack[-1])
 
-        _describe_fields(cls, added)
+        _describe_fields(cls, own_names)
         _set(cls, "__init__", of_fields)
         made = decorator(cls)
         if made is not cls:
             raise TypeError(f"expected {decorator!r} to return {cls.__name__}, found {made!r}")
-        seen = cls.__init__
+        field_init = cls.__init__
 
         @functools.wraps(real)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
-            beside = {name: kwargs.pop(name) for name in added & kwargs.keys()}
-            passed.append(beside)
+            beside = {name: kwargs.pop(name) for name in own_names & kwargs.keys()}
+            size_stack.append(beside)
             try:
-                seen(self, *args, **kwargs)
+                field_init(self, *args, **kwargs)
             finally:
-                passed.pop()
+                size_stack.pop()
 
         _set(cls, "__init__", init)
         return cls
@@ -65,16 +65,16 @@ def class_decorator(decorator: Callable[[Any], Any], sizes: Sequence[str] = ()) 
     return decorate
 
 
-def _describe_fields(cls: type[Any], added: frozenset[str]) -> None:
+def _describe_fields(cls: type[Any], own_names: frozenset[str]) -> None:
     """Make ``dataclasses.fields`` and class-level defaults what they are for a Linen class."""
     parameters = [
         one
         for one in list(inspect.signature(cls.__init__).parameters.values())[1:]
-        if one.name not in added
+        if one.name not in own_names
     ]
     specs = [(one.name, _annotation(one), _field(one)) for one in parameters]
-    described = dataclasses.make_dataclass("Fields", specs)
-    _set(cls, "__dataclass_fields__", vars(described)["__dataclass_fields__"])
+    template = dataclasses.make_dataclass("Fields", specs)
+    _set(cls, "__dataclass_fields__", vars(template)["__dataclass_fields__"])
     for one in parameters:
         if one.default is not one.empty and not hasattr(cls, one.name):
             _set(cls, one.name, one.default)

@@ -72,9 +72,9 @@ def _streams(rngs: Any, layer: str) -> Any:
 
 
 def _refuse(layer: str, **fields: Any) -> None:
-    given = [name for name, value in fields.items() if value is not None]
-    if given:
-        raise TypeError(f"{layer}: {', '.join(given)} has no NNX counterpart")
+    names = [name for name, value in fields.items() if value is not None]
+    if names:
+        raise TypeError(f"{layer}: {', '.join(names)} has no NNX counterpart")
 
 
 def _options(**fields: Any) -> dict[str, Any]:
@@ -287,20 +287,20 @@ def of(layer: type[M], *fields: str) -> Factory[..., M]:
     """
     name, takes = layer.__name__, inspect.signature(layer.__init__).parameters
 
-    def build(*args: Any, in_features: Any = None, rngs: Any = None, **given: Any) -> M:
+    def build(*args: Any, in_features: Any = None, rngs: Any = None, **options: Any) -> M:
         if len(args) > len(fields):
             raise TypeError(f"{name} has {len(fields)} fields, found {len(args)} arguments")
-        given |= dict(zip(fields, args, strict=False))
+        options |= dict(zip(fields, args, strict=False))
         if "in_features" in takes:
-            given["in_features"] = _size("in_features", in_features, name)
+            options["in_features"] = _size("in_features", in_features, name)
         if "rngs" in takes:
-            given["rngs"] = _streams(rngs, name)
-        return layer(**given)
+            options["rngs"] = _streams(rngs, name)
+        return layer(**options)
 
     return Factory(name, build)
 
 
-def _sized(layer: type[M]) -> Factory[..., M]:
+def _with_in_features(layer: type[M]) -> Factory[..., M]:
     """A layer class that already has Linen's signature and needs ``in_features``."""
     name = layer.__name__
 
@@ -312,7 +312,7 @@ def _sized(layer: type[M]) -> Factory[..., M]:
     return _with_signature(layer, build)
 
 
-def _unsized(layer: type[M], *, needs_rngs: bool) -> Factory[..., M]:
+def _without_in_features(layer: type[M], *, needs_rngs: bool) -> Factory[..., M]:
     """A layer class with Linen's signature whose variables do not depend on ``in_features``."""
     name = layer.__name__
 
@@ -349,22 +349,24 @@ def Dropout(
     return stochastic.Dropout(rate, broadcast_dims, deterministic, rng_collection, rngs=rngs)
 
 
-Einsum = _unsized(linear.Einsum, needs_rngs=True)
-ConvLocal = _unsized(linear.ConvLocal, needs_rngs=True)  # its size: input_shape=, or the first call
-LayerNorm = _sized(normalization.LayerNorm)
-RMSNorm = _sized(normalization.RMSNorm)
-InstanceNorm = _sized(normalization.InstanceNorm)
-GroupNorm = _sized(normalization.GroupNorm)
-BatchNorm = _sized(normalization.BatchNorm)
-LSTMCell = _sized(cells.LSTMCell)
-OptimizedLSTMCell = _sized(cells.OptimizedLSTMCell)
-SimpleCell = _sized(cells.SimpleCell)
-GRUCell = _sized(cells.GRUCell)
-MGUCell = _sized(cells.MGUCell)
-ConvLSTMCell = _sized(cells.ConvLSTMCell)
-RNN = _unsized(recurrent.RNN, needs_rngs=False)
-Bidirectional = _unsized(recurrent.Bidirectional, needs_rngs=False)
-Sequential = _unsized(recurrent.Sequential, needs_rngs=False)
-MultiHeadDotProductAttention = _sized(attention.MultiHeadDotProductAttention)
-MultiHeadAttention = _sized(attention.MultiHeadAttention)
-SelfAttention = _sized(attention.SelfAttention)
+Einsum = _without_in_features(linear.Einsum, needs_rngs=True)
+ConvLocal = _without_in_features(
+    linear.ConvLocal, needs_rngs=True
+)  # its size: input_shape=, or the first call
+LayerNorm = _with_in_features(normalization.LayerNorm)
+RMSNorm = _with_in_features(normalization.RMSNorm)
+InstanceNorm = _with_in_features(normalization.InstanceNorm)
+GroupNorm = _with_in_features(normalization.GroupNorm)
+BatchNorm = _with_in_features(normalization.BatchNorm)
+LSTMCell = _with_in_features(cells.LSTMCell)
+OptimizedLSTMCell = _with_in_features(cells.OptimizedLSTMCell)
+SimpleCell = _with_in_features(cells.SimpleCell)
+GRUCell = _with_in_features(cells.GRUCell)
+MGUCell = _with_in_features(cells.MGUCell)
+ConvLSTMCell = _with_in_features(cells.ConvLSTMCell)
+RNN = _without_in_features(recurrent.RNN, needs_rngs=False)
+Bidirectional = _without_in_features(recurrent.Bidirectional, needs_rngs=False)
+Sequential = _without_in_features(recurrent.Sequential, needs_rngs=False)
+MultiHeadDotProductAttention = _with_in_features(attention.MultiHeadDotProductAttention)
+MultiHeadAttention = _with_in_features(attention.MultiHeadAttention)
+SelfAttention = _with_in_features(attention.SelfAttention)

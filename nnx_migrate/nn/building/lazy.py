@@ -29,7 +29,7 @@ def freeze(value: Any) -> Any:
     return value
 
 
-class _Unsorted(FrozenDict[Any, Any]):
+class _OrderedItems(FrozenDict[Any, Any]):
     """``{"a": 1, 2: 3}``: no pytree, since jax sorts the keys of those; NNX looks into attributes that are."""
 
 
@@ -38,7 +38,7 @@ def _frozen(value: dict[Any, Any]) -> Any:
     try:
         sorted(value)
     except TypeError:
-        kind = _Unsorted
+        kind = _OrderedItems
     return kind(value)
 
 
@@ -81,18 +81,18 @@ def set_submodules(owner: nnx.Module, attribute: str, value: Any) -> None:
     text: flax 0.12.8, linen/module.py, ``_map_over_modules_in_tree``). Read the value back with
     :func:`get_submodules`.
     """
-    held = {id(one): key for key, one in vars(owner).items() if isinstance(one, nnx.Module)}
+    names_by_id = {id(one): key for key, one in vars(owner).items() if isinstance(one, nnx.Module)}
     for path, one in sorted(_submodules(value, (attribute,)), key=lambda entry: entry[0]):
         name, module = (one.name, one.module) if isinstance(one, _Named) else ("_".join(path), one)
-        if id(module) not in held:
+        if id(module) not in names_by_id:
             if isinstance(module, nnx.Variable) and hasattr(owner, name):
                 raise ValueError(
                     f"expected {name!r} to be free in {type(owner).__name__}: it is the name of a "
                     f"parameter in {attribute!r}, and an NNX module has one attribute of a name"
                 )
             setattr(owner, name, module)
-            held[id(module)] = name
-    setattr(owner, f"_{attribute}_structure", _emptied(value, held))
+            names_by_id[id(module)] = name
+    setattr(owner, f"_{attribute}_structure", _with_placeholders(value, names_by_id))
 
 
 def _submodules(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -107,16 +107,16 @@ def _submodules(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
             yield from _submodules(one, (*path, str(key)))
 
 
-def _emptied(value: Any, held: Mapping[int, str]) -> Any:
+def _with_placeholders(value: Any, names_by_id: Mapping[int, str]) -> Any:
     """A structure with the names of its submodules in their places."""
     if isinstance(value, _Named):
         value = value.module
     if isinstance(value, nnx.Module | nnx.Variable):
-        return _Child(held[id(value)])
+        return _Child(names_by_id[id(value)])
     if isinstance(value, list | tuple):
-        return tuple(_emptied(one, held) for one in value)
+        return tuple(_with_placeholders(one, names_by_id) for one in value)
     if isinstance(value, Mapping):
-        return _frozen({key: _emptied(one, held) for key, one in value.items()})
+        return _frozen({key: _with_placeholders(one, names_by_id) for key, one in value.items()})
     return value
 
 
@@ -175,8 +175,8 @@ def abstractly(function: Callable[..., Any], *arrays: Any) -> Any:
     flags = [index for index, one in enumerate(arrays) if one is EITHER]
     found = []
     for values in itertools.product((False, True), repeat=len(flags)):
-        known = dict(zip(flags, values, strict=True))
-        found.append(_evaluated(function, arrays, known))
+        flag_values = dict(zip(flags, values, strict=True))
+        found.append(_abstract_result(function, arrays, flag_values))
     if any(one != found[0] for one in found):
         raise ValueError(
             f"expected one shape whatever the flags of the call are, found {found}: "
@@ -188,12 +188,16 @@ def abstractly(function: Callable[..., Any], *arrays: Any) -> Any:
 _MOST_TRIALS = 64  # of other dtypes than floats
 
 
-def _evaluated(function: Callable[..., Any], arrays: Sequence[Any], known: dict[int, bool]) -> Any:
-    rest = [one for index, one in enumerate(arrays) if index not in known]
+def _abstract_result(
+    function: Callable[..., Any], arrays: Sequence[Any], flag_values: dict[int, bool]
+) -> Any:
+    rest = [one for index, one in enumerate(arrays) if index not in flag_values]
 
-    def call(*given: Any) -> Any:
-        left = iter(given)
-        return function(*(known[i] if i in known else next(left) for i in range(len(arrays))))
+    def call(*shapes: Any) -> Any:
+        left = iter(shapes)
+        return function(
+            *(flag_values[i] if i in flag_values else next(left) for i in range(len(arrays)))
+        )
 
     try:
         return jax.eval_shape(call, *rest)
@@ -215,12 +219,12 @@ def _of_other_dtypes(arrays: Sequence[Any]) -> Iterator[Sequence[Any]]:
         choices.append([one, whole, *([key] if one.shape == () else [])] if is_float else [one])
     sizes = [len(one) for one in choices]
     for count in range(1, len(choices) + 1):  # one by one: of many arrays there are too many ways
-        for taken in _taken(sizes, count):
-            picked = [one[number] for one, number in zip(choices, taken, strict=True)]
-            yield jax.tree.unflatten(tree, picked)
+        for numbers in _number_tuples(sizes, count):
+            choice = [one[number] for one, number in zip(choices, numbers, strict=True)]
+            yield jax.tree.unflatten(tree, choice)
 
 
-def _taken(sizes: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
+def _number_tuples(sizes: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
     """Numbers below the sizes of which ``count`` are not 0, in order."""
     if count > sum(size > 1 for size in sizes):
         return
@@ -228,7 +232,7 @@ def _taken(sizes: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
         yield ()
         return
     for number in range(sizes[0] if count else 1):
-        yield from ((number, *rest) for rest in _taken(sizes[1:], count - bool(number)))
+        yield from ((number, *rest) for rest in _number_tuples(sizes[1:], count - bool(number)))
 
 
 _LIBRARIES = ("flax", "nnx_migrate")

@@ -22,7 +22,7 @@ _KINDS, _ORDER, _WHOLE = "_kinds_in_linen", "_order_in_linen", "_whole_names_in_
 _NUMBERS = re.compile(r"\d+(_\d+)*")
 
 
-def named_in_linen(*counted: str, **names: str) -> Callable[[C], C]:
+def named_in_linen(*prefixes: str, **names: str) -> Callable[[C], C]:
     """A class decorator: what Linen calls the submodules whose attributes end with numbers.
 
     >>> @named_in_linen("conv", dense="Dense")
@@ -33,11 +33,11 @@ def named_in_linen(*counted: str, **names: str) -> Callable[[C], C]:
     order in which they are built.
     """
 
-    def named(cls: C) -> C:
-        setattr(cls, _KINDS, {**getattr(cls, _KINDS, {}), **dict.fromkeys(counted), **names})
+    def decorate(cls: C) -> C:
+        setattr(cls, _KINDS, {**getattr(cls, _KINDS, {}), **dict.fromkeys(prefixes), **names})
         return _noting(cls)
 
-    return named
+    return decorate
 
 
 def called_in_linen(**names: str) -> Callable[[C], C]:
@@ -49,11 +49,11 @@ def called_in_linen(**names: str) -> Callable[[C], C]:
     ``scale`` is the field, and the parameter ``scale_`` is Linen's ``scale``.
     """
 
-    def called(cls: C) -> C:
+    def decorate(cls: C) -> C:
         setattr(cls, _WHOLE, {**getattr(cls, _WHOLE, {}), **names})
         return _noting(cls)
 
-    return called
+    return decorate
 
 
 def _noting(cls: C) -> C:
@@ -76,11 +76,11 @@ def order_in_linen(*attributes: str) -> Callable[[C], C]:
     inner one for its size.
     """
 
-    def ordered(cls: C) -> C:
+    def decorate(cls: C) -> C:
         setattr(cls, _ORDER, (*getattr(cls, _ORDER, ()), *attributes))
         return cls
 
-    return ordered
+    return decorate
 
 
 def _named(module: nnx.Module) -> Iterator[tuple[str, str]]:
@@ -88,10 +88,10 @@ def _named(module: nnx.Module) -> Iterator[tuple[str, str]]:
     yield from getattr(type(module), _WHOLE, {}).items()
     kinds: Mapping[str, str | None] = getattr(type(module), _KINDS, {})
     used: Counter[str] = Counter()
-    held = vars(module)
-    first = [one for one in getattr(type(module), _ORDER, ()) if one in held]
-    for attribute in dict.fromkeys((*first, *held)):
-        value = held[attribute]
+    attributes = vars(module)
+    first = [one for one in getattr(type(module), _ORDER, ()) if one in attributes]
+    for attribute in dict.fromkeys((*first, *attributes)):
+        value = attributes[attribute]
         kind = _kind(attribute, kinds) if isinstance(value, nnx.Module) else None
         if kind is None:
             continue

@@ -59,17 +59,17 @@ def with_params(build: Callable[[nnx.Rngs], T], params: Mapping[str, Any]) -> T:
     """
     layer = nnx.eval_shape(lambda: build(nnx.Rngs(0)))
     graph, state = nnx.split(layer)
-    given = _flat(params)
+    values = _flat(params)
     flat: dict[Any, Any] = dict(nnx.to_flat_state(state))
-    wanted = {path for path, one in flat.items() if isinstance(one, nnx.Param)}
-    if wanted != set(given):
+    paths = {path for path, one in flat.items() if isinstance(one, nnx.Param)}
+    if paths != set(values):
         raise ValueError(
-            f"expected parameters {sorted('/'.join(map(str, p)) for p in wanted)}, "
-            f"found {sorted('/'.join(map(str, p)) for p in given)}"
+            f"expected parameters {sorted('/'.join(map(str, p)) for p in paths)}, "
+            f"found {sorted('/'.join(map(str, p)) for p in values)}"
         )
     for path, one in flat.items():
-        if path in given:
-            flat[path] = one.replace(given[path])
+        if path in values:
+            flat[path] = one.replace(values[path])
     return nnx.merge(graph, nnx.from_flat_state(flat))
 
 

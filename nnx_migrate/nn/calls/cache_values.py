@@ -30,23 +30,23 @@ def attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
             setattr(owner, path[-1], variable(collection, value, is_given=True))
 
 
-def given_trees(model: nnx.Module, values: Mapping[str, Any]) -> dict[tuple[int, str, str], Any]:
+def trees_by_owner(model: nnx.Module, values: Mapping[str, Any]) -> dict[tuple[int, str, str], Any]:
     """Dicts that are given where a module has none: a variable that holds one, or what it does not know.
 
     Nobody can tell those apart before the call asks for the variable; so a module gets it then.
     """
-    nested = [
+    trees = [
         (collection, tree)
         for collection, tree in _made(values)
         if any(isinstance(one, Mapping) for one in tree.values())
     ]
-    if not nested:
+    if not trees:
         return {}
     owners = _owners(model)
     inside = {path[:end] for path in owners for end in range(1, len(path) + 1)}
     return {
         (id(owner), collection, name): value
-        for collection, tree in nested
+        for collection, tree in trees
         for path, owner in owners.items()
         for name, value in _at(tree, path).items()
         if isinstance(value, Mapping) and (*path, name) not in inside

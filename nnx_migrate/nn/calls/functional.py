@@ -21,12 +21,12 @@ from flax import nnx
 from flax.core.scope import in_filter
 
 from nnx_migrate.nn.calls.bridging import give_variables, has_variables
-from nnx_migrate.nn.calls.cache_values import attach, given_trees
+from nnx_migrate.nn.calls.cache_values import attach, trees_by_owner
 from nnx_migrate.nn.calls.objects import tracer_holders
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables import errors
-from nnx_migrate.nn.variables.deferred_init import is_late
-from nnx_migrate.nn.variables.linen_variables import flat_state, leaves, nested
+from nnx_migrate.nn.variables.deferred_init import is_uninitialized
+from nnx_migrate.nn.variables.linen_variables import flat_state, leaves, nest
 from nnx_migrate.nn.variables.missing import Missing, is_missing
 from nnx_migrate.nn.variables.sharing import linen_place, modules_in
 from nnx_migrate.nn.variables.sowing import caught
@@ -64,14 +64,14 @@ def _without_values(make: Callable[[jax.Array], M]) -> tuple[M, bool]:
     """The module with variables that have no values, and whether anything else is of the trace."""
     parts: list[Any] = []
 
-    def traced(key: jax.Array) -> Any:
+    def run(key: jax.Array) -> Any:
         model = make(key)
         graphdef, variables, *others = nnx.split(model, nnx.Variable, ...)
         parts[:] = graphdef, others, any(tracer_holders(model))
         return variables
 
     # Of a key, too, only the kind: a trace around this call has no operation of it then.
-    variables = jax.eval_shape(traced, jax.eval_shape(jax.random.key, 0))
+    variables = jax.eval_shape(run, jax.eval_shape(jax.random.key, 0))
     graphdef, others, has_tracer = parts
     return nnx.merge(graphdef, variables, *others), has_tracer
 
@@ -82,7 +82,7 @@ def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
     Raises:
       ValueError: as :func:`apply`.
     """
-    bound = _merged(model, values, mutable=True)
+    bound = _merge(model, values, mutable=True)
     set_streams(bound, rngs)
     return bound
 
@@ -122,7 +122,7 @@ def apply(
       made: those of ``values`` that this call makes.
 
     Returns:
-      The output; with ``mutable`` other than False, ``(output, changed)`` where ``changed`` holds
+      The output; with ``mutable`` other than False, ``(output, changes)`` where ``changes`` holds
       every mutable collection, values sown among them.
 
     Raises:
@@ -132,9 +132,9 @@ def apply(
     """
     collections = _sown_into(mutable)
     while True:
-        copy = _merged(model, values, mutable)
-        drawn = {**(_keys_of_params(copy, scope_path) if is_init else {}), **(draws or {})}
-        tallies = set_streams(copy, rngs, scope_path, drawn)
+        copy = _merge(model, values, mutable)
+        draw_counts = {**(_keys_of_params(copy, scope_path) if is_init else {}), **(draws or {})}
+        tallies = set_streams(copy, rngs, scope_path, draw_counts)
         before = _flat_variables(copy)
         here = Running(
             mutable,
@@ -145,7 +145,7 @@ def apply(
             {*made, *(one for one in before if mutable and not _look_up(values, one)[0])},
             module=copy,
             places={id(one): path for path, one in modules_in(copy)} if mutable else {},
-            trees=given_trees(copy, values),
+            trees=trees_by_owner(copy, values),
         )
         call = functools.partial(_call, here, _method(copy, method), args, kwargs)
         start = _sown_before({*here.places.values()}, values, collections)
@@ -160,7 +160,7 @@ def apply(
     _check_unchanged(before, after, mutable, values)
     if mutable is False:
         return outputs
-    return outputs, _changed(after, values, here)
+    return outputs, _changes(after, values, here)
 
 
 def _call(here: Running, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -168,17 +168,17 @@ def _call(here: Running, method: Callable[..., Any], args: Any, kwargs: Any) -> 
         return method(*args, **kwargs)
 
 
-def _changed(after: Mapping[Path, Any], values: Mapping[str, Any], call: Running) -> dict[str, Any]:
+def _changes(after: Mapping[Path, Any], values: Mapping[str, Any], call: Running) -> dict[str, Any]:
     """Every mutable collection after the call, in the boxes in which it was given."""
-    given = {name: values[name] for name in values if in_filter(call.mutable, name)}
-    changed = {
-        key: _reboxed(values, key, value)
+    extra = {name: values[name] for name in values if in_filter(call.mutable, name)}
+    changes = {
+        key: _rebox(values, key, value)
         for key, value in after.items()
         if in_filter(call.mutable, key[0]) and not is_missing(value)
     }
     return {
-        **{name: dict(value) for name, value in given.items()},
-        **nested(_in_order(changed, given, call)),
+        **{name: dict(value) for name, value in extra.items()},
+        **nest(_in_order(changes, extra, call)),
     }
 
 
@@ -198,15 +198,15 @@ def _look_up(values: Mapping[str, Any], path: Path) -> tuple[bool, Any]:
     return True, found.get_value() if isinstance(found, nnx.Variable) else found
 
 
-def _reboxed(values: Mapping[str, Any], path: Path, value: Any) -> Any:
+def _rebox(values: Mapping[str, Any], path: Path, value: Any) -> Any:
     """A value that the call changed, in the box in which it was given."""
-    _, given = _look_up(values, path)
-    if isinstance(given, dict) and _is_same(value, given):
-        return given  # a copy of a module has the keys of dicts in another order
-    return given.replace_boxed(value) if is_axis_metadata(given) else value
+    _, old_value = _look_up(values, path)
+    if isinstance(old_value, dict) and _is_same(value, old_value):
+        return old_value  # a copy of a module has the keys of dicts in another order
+    return old_value.replace_boxed(value) if is_axis_metadata(old_value) else value
 
 
-def _merged(model: M, values: Mapping[str, Any], mutable: Any) -> M:
+def _merge(model: M, values: Mapping[str, Any], mutable: Any) -> M:
     """A copy of ``model`` with the given variables."""
     graphdef, state = nnx.split(model)
     place = linen_place(model)
@@ -215,7 +215,7 @@ def _merged(model: M, values: Mapping[str, Any], mutable: Any) -> M:
         if isinstance(one, nnx.RngState):
             one = _concrete(one)
         elif isinstance(one, nnx.Variable):
-            one = one.replace(_given(model, values, one, tuple(map(str, place(path))), mutable))
+            one = one.replace(_value_for(model, values, one, tuple(map(str, place(path))), mutable))
         entries.append((path, one))
     copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
     _fill_bridges(copy, values)
@@ -256,7 +256,7 @@ def _concrete(one: Any) -> Any:
     return one.replace(jnp.zeros(value.shape, value.dtype))
 
 
-def _given(
+def _value_for(
     model: nnx.Module, values: Mapping[str, Any], one: nnx.Variable[Any], path: Path, mutable: Any
 ) -> Any:
     collection, name = collection_of(type(one)), "/".join(path)
@@ -272,12 +272,12 @@ def _given(
             )
         return own
     value = unbox(value)
-    expected, given = _shapes(own), _shapes(value)
+    expected, shape = _shapes(own), _shapes(value)
     # As in Linen, where only `param` compares shapes: a running mean may grow axes, a cache its batch.
-    if collection == "params" and expected != given and not is_late(one):
+    if collection == "params" and expected != shape and not is_uninitialized(one):
         return Missing(
             f"expected '{collection}' variable '{name}' of {type(model).__name__} to have the shape "
-            f"{expected}, found {given}",
+            f"{expected}, found {shape}",
             errors.ScopeParamShapeError,
         )
     return value
@@ -306,8 +306,8 @@ def _check_unchanged(
         if in_filter(mutable, path[0]):
             continue
         # A dict that was given is a variable once the call asks for it.
-        known = before[path] if path in before else _look_up(values, path)[1]
-        if not _is_same(value, known):
+        old_value = before[path] if path in before else _look_up(values, path)[1]
+        if not _is_same(value, old_value):
             raise errors.ModifyScopeVariableError(
                 f"the call changed '{'/'.join(path[1:])}' in collection '{path[0]}', which is not "
                 f"mutable: pass mutable=['{path[0]}'] and keep what apply returns"
@@ -344,11 +344,11 @@ def _sown_into(mutable: Any) -> frozenset[str]:
 
 
 def _in_order(
-    changed: Mapping[Path, Any], given: Mapping[str, Any], call: Running
+    changes: Mapping[Path, Any], values: Mapping[str, Any], call: Running
 ) -> dict[Path, Any]:
     """What changed as Linen lists it: as it was given, then in the order in which the call made it."""
     places: dict[Path, int] = {}
-    for collection, tree in given.items():
+    for collection, tree in values.items():
         for path, _ in leaves(tree, (collection,)) if isinstance(tree, Mapping) else ():
             for end in range(2, len(path) + 1):  # a variable may hold a dict
                 places.setdefault(path[:end], len(places))
@@ -356,7 +356,7 @@ def _in_order(
     def position(path: Path) -> tuple[bool, tuple[float, Path]]:
         return path not in places, (places[path], ()) if path in places else call.position(path)
 
-    return {path: changed[path] for path in sorted(changed, key=position)}
+    return {path: changes[path] for path in sorted(changes, key=position)}
 
 
 def _sown_before(

@@ -17,7 +17,7 @@ from flax import nnx
 from jax.extend.core import Var
 
 from nnx_migrate.nn.calls.objects import copied
-from nnx_migrate.nn.variables.linen_variables import flat_state, nested
+from nnx_migrate.nn.variables.linen_variables import flat_state, nest
 from nnx_migrate.nn.variables.ordering import in_order
 from nnx_migrate.nn.variables.sharing import as_made, definitions_in, linen_place, nodes_of
 from nnx_migrate.nn.variables.sowing import caught
@@ -62,45 +62,45 @@ def variables_with(
     """
     found = flat_state(model, nnx.state(model), boxed)
     if run is None:
-        return nested(in_order(found, [model]))
-    seen = _seen(model, run, found.keys())
+        return nest(in_order(found, [model]))
+    trace = _trace_call(model, run, found.keys())
     found |= others()
-    if not seen.changes:
-        return nested(in_order(found, [model], seen.uses, seen.lifted))
-    copy, sown = _called(model, run, seen.sown)
+    if not trace.changes:
+        return nest(in_order(found, [model], trace.uses, trace.transformed_modules))
+    copy, sown = _run_init(model, run, trace.sown)
     made = flat_state(copy, nnx.state(copy), boxed)
-    moved = flat_state(copy, nnx.state(copy, lambda _, one: is_moved_by_init(one)))
-    found |= {path: made[path] for path in made if path not in found or path in moved}
-    return nested(in_order(found | sown, [model, copy], seen.uses, seen.lifted))
+    changing_paths = flat_state(copy, nnx.state(copy, lambda _, one: is_moved_by_init(one)))
+    found |= {path: made[path] for path in made if path not in found or path in changing_paths}
+    return nest(in_order(found | sown, [model, copy], trace.uses, trace.transformed_modules))
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _CallTrace:
     """What the call of ``init`` does, seen without values; paths are Linen's.
 
     Attributes:
       uses: its variables, in the order of their first uses.
-      lifted: modules that it runs inside of transformations, with the groups that come out of these.
+      transformed_modules: modules that it runs inside of transformations, with the groups that come out of these.
       sown: the collections that it sows into.
       changes: whether it makes, updates or sows anything.
     """
 
     uses: list[Path] = field(default_factory=list)
-    lifted: Mapping[Path, Sequence[Any]] = field(default_factory=dict)
+    transformed_modules: Mapping[Path, Sequence[Any]] = field(default_factory=dict)
     sown: frozenset[str] = frozenset()
     changes: bool = True
 
 
-def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
+def _trace_call(model: M, run: Callable[[M], Any], paths_before: KeysView[Path]) -> _CallTrace:
     """The call, traced; nothing is known of one that asks for values (``if x.sum() > 0``, ``x[: n.max()]``).
 
     Args:
-      held: where the module has variables before it.
+      paths_before: where the module has variables before it.
     """
     graphdef, arrays, *rest = nnx.split(model, _is_array, ...)
     values, structure = jax.tree.flatten(arrays)
     places = [path for path, _ in definitions_in(model)]
-    noted: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
 
     def call(values: list[jax.Array], marks: list[jax.Array]) -> None:
         copy = nnx.merge(graphdef, jax.tree.unflatten(structure, values), *rest, copy=True)
@@ -108,17 +108,17 @@ def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
             running.marks.update(zip(places, marks, strict=True))
             run(copy)
         state = nnx.state(copy)
-        makes = flat_state(copy, state).keys() != held
+        makes = flat_state(copy, state).keys() != paths_before
         updates = any(map(is_moved_by_init, jax.tree.leaves(state, is_leaf=_is_variable)))
-        noted["changes"] = makes or updates or bool(running.sown)
-        noted["sown"] = frozenset(running.sown)
-        noted["lifted"] = _paths(copy, running.lifted)
+        facts["changes"] = makes or updates or bool(running.sown)
+        facts["sown"] = frozenset(running.sown)
+        facts["lifted"] = _paths(copy, running.transformed_modules)
 
     try:
         with known_values():  # all but what hangs on the variables has values
-            traced = jax.make_jaxpr(call)(values, [jnp.zeros(())] * len(places)).jaxpr
+            jaxpr = jax.make_jaxpr(call)(values, [jnp.zeros(())] * len(places)).jaxpr
     except Exception:  # noqa: BLE001 - whatever a trace raises, the call runs next, and raises what it has to
-        return _Seen()
+        return _CallTrace()
     place = linen_place(model)
     paths = [
         tuple(map(str, place(path)))
@@ -126,9 +126,16 @@ def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
         for _ in jax.tree.leaves(one)
     ]
     paths += [(*path, "") for path in places]  # which a mark stands for
-    known = dict(zip(traced.invars, paths, strict=True))
-    read = (one for equation in traced.eqns for one in equation.invars)
-    return _Seen([known[one] for one in read if isinstance(one, Var) and one in known], **noted)
+    paths_by_variable = dict(zip(jaxpr.invars, paths, strict=True))
+    read = (one for equation in jaxpr.eqns for one in equation.invars)
+    return _CallTrace(
+        [
+            paths_by_variable[one]
+            for one in read
+            if isinstance(one, Var) and one in paths_by_variable
+        ],
+        **facts,
+    )
 
 
 def _paths(
@@ -156,7 +163,7 @@ def _is_variable(one: Any) -> bool:
     return isinstance(one, nnx.Variable)
 
 
-def _called(
+def _run_init(
     model: M, run: Callable[[M], Any], collections: frozenset[str]
 ) -> tuple[M, dict[Path, Any]]:
     """A copy of ``model`` after the call of Linen's ``init``, and what the call sowed.

@@ -36,22 +36,22 @@ def tracer_holders(model: nnx.Module) -> Iterator[tuple[Any, ...]]:
 
     An object that several attributes reach counts for the first.
     """
-    seen: set[int] = set()
+    visited_ids: set[int] = set()
     for path, module in nnx.iter_modules(model):
         for name, value in vars(module).items():
-            if _reaches_tracer(value, seen):
+            if _reaches_tracer(value, visited_ids):
                 yield (*path, name)
 
 
-def _reaches_tracer(value: Any, seen: set[int]) -> bool:
+def _reaches_tracer(value: Any, visited_ids: set[int]) -> bool:
     todo = [value]
     while todo:
         value = todo.pop()
         if isinstance(value, jax.core.Tracer):
             return True
-        if id(value) in seen or isinstance(value, (*_CLOSED, nnx.Variable, nnx.Module)):
+        if id(value) in visited_ids or isinstance(value, (*_CLOSED, nnx.Variable, nnx.Module)):
             continue
-        seen.add(id(value))
+        visited_ids.add(id(value))
         todo.extend(_parts(value))
     return False
 

@@ -31,11 +31,11 @@ def call(
     Raises:
       flax.errors.InvalidRngError: a stream is drawn from that ``rngs`` lacks.
     """
-    held = [(owner, name, stream) for owner, name, stream, _ in streams_of(model)]
+    owned_streams = [(owner, name, stream) for owner, name, stream, _ in streams_of(model)]
     run = model if method is None else getattr(model, method) if isinstance(method, str) else None
     set_streams(model, rngs)
     try:
         return method(model, *args, **kwargs) if run is None else run(*args, **kwargs)  # type: ignore[misc, operator]
     finally:
-        for owner, name, stream in held:
+        for owner, name, stream in owned_streams:
             setattr(owner, name, stream)

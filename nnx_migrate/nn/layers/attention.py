@@ -135,7 +135,7 @@ class MultiHeadDotProductAttention(nnx.Module):
         sizes = {"query": in_features, "key": kv_size, "value": in_v_features or kv_size}
         inits = {"kernel_init": kernel_init, "bias_init": bias_init}
         for name, size in sizes.items():
-            projection = linear(size, heads, dot_general=_adapted(qkv_dot_general), **inits)
+            projection = linear(size, heads, dot_general=_with_linen_signature(qkv_dot_general), **inits)
             setattr(self, name, projection)
         self.out = linear(
             heads,
@@ -143,7 +143,7 @@ class MultiHeadDotProductAttention(nnx.Module):
             axis=(-2, -1),
             kernel_init=out_kernel_init or kernel_init,
             bias_init=out_bias_init or bias_init,
-            dot_general=_adapted(out_dot_general),
+            dot_general=_with_linen_signature(out_dot_general),
         )
         if normalize_qk:
             self._build_norms(rngs)
@@ -203,7 +203,7 @@ class MultiHeadDotProductAttention(nnx.Module):
         if self.normalize_qk:
             query, key = self.query_ln(query), self.key_ln(key)
         if self.decode:
-            key, value, mask = self._cached(query, key, value, mask)
+            key, value, mask = self._append_to_cache(query, key, value, mask)
         passing = True
         if self.dropout_rate > 0.0:
             passing = mode(
@@ -224,13 +224,13 @@ class MultiHeadDotProductAttention(nnx.Module):
             "attn_weights_value_einsum": None,
         }
         # A user's attention_fn need not know every option.
-        known = inspect.signature(self.attention_fn).parameters
-        options = {name: option for name, option in options.items() if name in known}
+        parameters = inspect.signature(self.attention_fn).parameters
+        options = {name: option for name, option in options.items() if name in parameters}
         if sow_weights:
             options["module"] = self
         return self.out(self.attention_fn(query, key, value, **options))
 
-    def _cached(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
+    def _append_to_cache(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
         """Append one position to the cache; the whole cache and the mask of what is filled.
 
         A call of Linen's that may change caches makes the one that it has not, and leaves it empty.
@@ -255,8 +255,8 @@ class MultiHeadDotProductAttention(nnx.Module):
         self.cached_key.set_value(key)
         self.cached_value.set_value(value)
         self.cache_index.set_value(self.cache_index[...] + 1)
-        filled = filled_positions(index, self.cached_key.shape)
-        return key, value, combine_masks(mask, filled)
+        cache_mask = filled_positions(index, self.cached_key.shape)
+        return key, value, combine_masks(mask, cache_mask)
 
     def set_view(self, deterministic: bool | None = None, decode: bool | None = None) -> None:
         """Used by ``nnx.view``; ``train()`` and ``eval()`` set ``deterministic`` too."""
@@ -267,12 +267,12 @@ class MultiHeadDotProductAttention(nnx.Module):
 
 
 def _refuse(**fields: Any) -> None:
-    given = [name for name, value in fields.items() if value is not None]
-    if given:
-        raise TypeError(f"not supported in NNX: {', '.join(given)} (quantisation hooks of Linen)")
+    names = [name for name, value in fields.items() if value is not None]
+    if names:
+        raise TypeError(f"not supported in NNX: {', '.join(names)} (quantisation hooks of Linen)")
 
 
-def _adapted(dot_general: Any) -> Any:
+def _with_linen_signature(dot_general: Any) -> Any:
     return None if dot_general is None else linen_dot_general(dot_general)
 
 

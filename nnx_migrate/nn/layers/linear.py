@@ -13,7 +13,7 @@ from flax.nnx.nn.linear import default_embed_init, default_kernel_init
 from jax import lax
 
 from nnx_migrate.nn.layers.dtypes import promote_dtype as linen_promotion
-from nnx_migrate.nn.variables.deferred_init import fill, is_late, late_param
+from nnx_migrate.nn.variables.deferred_init import deferred_param, initialize, is_uninitialized
 from nnx_migrate.nn.variables.variables import merge_param, param
 from nnx_migrate.numerics.convolution import channels_last, padded_inputs, per_axis
 
@@ -163,7 +163,7 @@ class ConvLocal(nnx.Module):
     Args:
       input_shape: shape of the input, ``(*batch, *spatial, channels)``; only the spatial sizes and
         the channels matter. None: that of the first call, which makes the parameters
-        (:func:`nnx_migrate.nn.variables.deferred_init.late_param`).
+        (:func:`nnx_migrate.nn.variables.deferred_init.deferred_param`).
       mask: array of the kernel's shape to multiply it with.
     """
 
@@ -206,8 +206,8 @@ class ConvLocal(nnx.Module):
         self.param_dtype = param_dtype
         self.precision = precision
         self.promote_dtype = promote_dtype
-        self.kernel = late_param(rngs, kernel_init)
-        self.bias: Any = late_param(rngs, bias_init) if use_bias else nnx.data(None)
+        self.kernel = deferred_param(rngs, kernel_init)
+        self.bias: Any = deferred_param(rngs, bias_init) if use_bias else nnx.data(None)
         if input_shape is not None:
             self._make_parameters(tuple(input_shape))
 
@@ -217,17 +217,17 @@ class ConvLocal(nnx.Module):
         kernel_shape = (*spatial, math.prod(self.kernel_size) * input_shape[-1], self.features)
         if self.mask is not None and self.mask.shape != kernel_shape:
             raise ValueError(f"expected a mask of shape {kernel_shape}, found {self.mask.shape}")
-        fill(self.kernel, kernel_shape, self.param_dtype)
+        initialize(self.kernel, kernel_shape, self.param_dtype)
         if self.use_bias:
-            fill(self.bias, (*spatial, self.features), self.param_dtype)
+            initialize(self.bias, (*spatial, self.features), self.param_dtype)
 
     def _output_spatial_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Spatial output sizes for one input of ``(*spatial, channels)``."""
 
         def convolve(x: jax.Array, kernel: jax.Array) -> jax.Array:
-            padded, padding = self._padded(x)
+            padded_input, padding = self._pad(x)
             return lax.conv_general_dilated(
-                padded,
+                padded_input,
                 kernel,
                 self.strides,
                 padding,
@@ -241,19 +241,19 @@ class ConvLocal(nnx.Module):
         output = jax.eval_shape(convolve, inputs, kernel)
         return tuple(output.shape[1:-1])
 
-    def _padded(self, inputs: jax.Array) -> tuple[jax.Array, Any]:
+    def _pad(self, inputs: jax.Array) -> tuple[jax.Array, Any]:
         """``inputs`` after Linen's own padding modes, and the padding left for ``lax``."""
         return padded_inputs(inputs, self.padding, self.kernel_size, self.kernel_dilation)
 
     def __call__(self, inputs: jax.Array) -> jax.Array:
         """Convolve ``(*batch, *spatial, channels)``; the batch may have any number of axes."""
-        if is_late(self.kernel):
+        if is_uninitialized(self.kernel):
             self._make_parameters(inputs.shape)
         batch_axes = inputs.ndim - (len(self.kernel_size) + 1)
         batch_shape = inputs.shape[:batch_axes]
         if batch_axes != 1:
             inputs = jnp.reshape(inputs, (-1, *inputs.shape[batch_axes:]))
-        inputs, padding = self._padded(inputs)
+        inputs, padding = self._pad(inputs)
         kernel = self.kernel[...]
         if self.mask is not None:
             kernel *= self.mask

@@ -85,7 +85,7 @@ class Norm(nnx.Module):
         array = value[...].reshape(shape)
         return array if self.force_float32_reductions else jnp.asarray(array, self.param_dtype)
 
-    def normalized(
+    def normalize(
         self,
         x: jax.Array,
         mean: jax.Array,

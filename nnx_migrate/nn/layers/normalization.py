@@ -65,7 +65,7 @@ class LayerNorm(Norm):
     def __call__(self, x: jax.Array, *, mask: jax.Array | None = None) -> jax.Array:
         """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
         mean, var = self.statistics(x, self.reduction_axes, mask)
-        return self.normalized(x, mean, var, self.reduction_axes, self.feature_axes)
+        return self.normalize(x, mean, var, self.reduction_axes, self.feature_axes)
 
 
 class RMSNorm(Norm):
@@ -110,7 +110,7 @@ class RMSNorm(Norm):
     def __call__(self, x: jax.Array, *, mask: jax.Array | None = None) -> jax.Array:
         """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
         mean, var = self.statistics(x, self.reduction_axes, mask, use_mean=False)
-        return self.normalized(x, mean, var, self.reduction_axes, self.feature_axes)
+        return self.normalize(x, mean, var, self.reduction_axes, self.feature_axes)
 
 
 class InstanceNorm(Norm):
@@ -161,7 +161,7 @@ class InstanceNorm(Norm):
             )
         reduction_axes = [axis for axis in range(1, x.ndim) if axis not in feature_axes]
         mean, var = self.statistics(x, reduction_axes, mask)
-        return self.normalized(x, mean, var, reduction_axes, feature_axes)
+        return self.normalize(x, mean, var, reduction_axes, feature_axes)
 
 
 class GroupNorm(Norm):
@@ -221,11 +221,11 @@ class GroupNorm(Norm):
         groups = (self.num_groups, self.group_size)
         if mask is not None:
             mask = mask.reshape(mask.shape[:-1] + groups)
-        kept = list(reduction_axes[:-1])
-        mean, var = self.statistics(x.reshape(x.shape[:-1] + groups), [*kept, -1], mask)
+        other_axes = list(reduction_axes[:-1])
+        mean, var = self.statistics(x.reshape(x.shape[:-1] + groups), [*other_axes, -1], mask)
         mean = jnp.repeat(mean, self.group_size, axis=-1)
         var = jnp.repeat(var, self.group_size, axis=-1)
-        return self.normalized(x, mean, var, kept, -1)
+        return self.normalize(x, mean, var, other_axes, -1)
 
 
 def _group_count(channels: int, num_groups: int | None, group_size: int | None) -> int:
@@ -324,7 +324,7 @@ class BatchNorm(Norm):
             if not is_initializing():
                 self.mean.set_value(self.momentum * self.mean[...] + (1 - self.momentum) * mean)
                 self.var.set_value(self.momentum * self.var[...] + (1 - self.momentum) * var)
-        return self.normalized(x, mean, var, reduction_axes, feature_axes)
+        return self.normalize(x, mean, var, reduction_axes, feature_axes)
 
     def mapped_axis(self) -> str | None:
         """None while Linen's ``init`` runs, which needs no mapped axis."""

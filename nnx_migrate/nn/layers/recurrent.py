@@ -17,7 +17,7 @@ from jax import random
 
 from nnx_migrate.nn.loops.loop import Loop
 from nnx_migrate.nn.loops.stacking import Stacking
-from nnx_migrate.nn.variables.state import lifted
+from nnx_migrate.nn.variables.state import note_lift
 from nnx_migrate.numerics.axes import from_front, to_front
 from nnx_migrate.numerics.batch_apply import BatchApply
 from nnx_migrate.numerics.sequences import concatenate_features, flip_sequences, last_carry
@@ -78,7 +78,7 @@ class RNN(nnx.Module):
         self.variable_carry = _hashable(variable_carry)
         self.split_rngs = tuple((split_rngs or {}).items())
 
-    @lifted(lambda one: (one.variable_broadcast, one.variable_carry))
+    @note_lift(lambda one: (one.variable_broadcast, one.variable_carry))
     def __call__(
         self,
         inputs: jax.Array,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from flax import nnx
 
 from nnx_migrate.nn.loops.stacking import Stacking, construct_stacked
-from nnx_migrate.nn.variables.state import lifted
+from nnx_migrate.nn.variables.state import note_lift
 
 M = TypeVar("M", bound=nnx.Module)
 Run = Callable[..., Any]  # (module, method of one layer, *arguments of the call)
@@ -44,7 +44,7 @@ def stacked_class(
     layer = getattr(kind, "_one_layer", kind.__call__)  # of several lifts, what the innermost calls
     body = {
         "__init__": __init__,
-        "__call__": _lifted(kind, run, groups),
+        "__call__": _lifted_call(kind, run, groups),
         "_one_layer": layer,
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,
@@ -53,11 +53,11 @@ def stacked_class(
     return type(prefix + kind.__name__, (kind,), body)
 
 
-def _lifted(kind: type[Any], run: Run, groups: Sequence[Any]) -> Callable[..., Any]:
+def _lifted_call(kind: type[Any], run: Run, groups: Sequence[Any]) -> Callable[..., Any]:
     """The call of a class through ``run``: of what subclasses may replace, ``_one_layer``."""
     method: Any = kind.__call__ if hasattr(kind, "_one_layer") else _one_layer
 
-    @lifted(lambda _: groups)
+    @note_lift(lambda _: groups)
     @functools.wraps(kind.__call__)
     def call(self: Any, *args: Any) -> Any:
         return run(self, method, *args)

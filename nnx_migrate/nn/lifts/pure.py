@@ -45,13 +45,13 @@ class PureCall:
         """Take apart the modules of ``function(module, *args, **kwargs)``."""
         found: list[Any] = [module]
 
-        def emptied(leaf: Any) -> Any:
+        def placeholder(leaf: Any) -> Any:
             if not _is_node(leaf):
                 return leaf
             found.append(leaf)
             return _Place(len(found) - 1)
 
-        args, kwargs = jax.tree.map(emptied, (args, dict(kwargs)), is_leaf=_is_node)
+        args, kwargs = jax.tree.map(placeholder, (args, dict(kwargs)), is_leaf=_is_node)
         modules = tuple(found)
         return cls(modules, take_apart(modules), args, kwargs)
 

@@ -11,8 +11,8 @@ import jax
 from flax import nnx
 
 from nnx_migrate.nn.lifts.pure import PureCall
-from nnx_migrate.nn.variables.parts import Made, Values
-from nnx_migrate.nn.variables.state import lifted
+from nnx_migrate.nn.variables.parts import NewVariable, Values
+from nnx_migrate.nn.variables.state import note_lift
 
 T = TypeVar("T")
 PASSES_ON = "_passes_on"  # of a class whose calls go on to those of its base
@@ -59,38 +59,40 @@ def remat(
         )
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
     if inspect.isfunction(target):
-        return cast(T, _rematerialized(target, options))
+        return cast(T, _checkpoint_call(target, options))
     if not (isinstance(target, type) and issubclass(target, nnx.Module)):
         raise TypeError(f"expected a transformation to get an nnx.Module class, found {target!r}")
     prefix = "Checkpoint" if counts_self else "Core_remat_static"
     kind: Any = target
     body = {"__module__": kind.__module__, "__doc__": kind.__doc__, PASSES_ON: True}
-    body["__call__"] = _rematerialized(kind.__call__, options)
+    body["__call__"] = _checkpoint_call(kind.__call__, options)
     return cast(T, type(prefix + kind.__name__, (kind,), body))
 
 
-def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
+def _checkpoint_call(
+    function: Callable[..., Any], options: Mapping[str, Any]
+) -> Callable[..., Any]:
     """``function(module, ...)`` as a pure function of the modules' variables, checkpointed."""
 
-    @lifted(lambda _: (True,))
+    @note_lift(lambda _: (True,))
     @functools.wraps(function)
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
         run = PureCall.of(module, args, kwargs)
         streams = run.parts.random_state()  # closed over: those not drawn from leave no trace
 
-        late: dict[str, Made] = {}
+        new_variables: dict[str, NewVariable] = {}
 
         def pure(values: Values, *args: Any, **kwargs: Any) -> tuple[Any, Values, dict[str, Any]]:
             outputs, copies = run.run(function, values | streams, args, kwargs)
-            late.update(made := run.parts.made(copies))
+            new_variables.update(made := run.parts.new_variables(copies))
             new = {name: one.variable.get_value() for name, one in made.items()}
-            return outputs, run.parts.changed(copies, values | streams, made), new
+            return outputs, run.parts.changes(copies, values | streams, made), new
 
-        checkpointed = jax.checkpoint(pure, **options)
-        outputs, changed, made = checkpointed(run.parts.values(), *run.args, **run.kwargs)
-        run.parts.put_back(changed)
+        checkpoint = jax.checkpoint(pure, **options)
+        outputs, changes, made = checkpoint(run.parts.values(), *run.args, **run.kwargs)
+        run.parts.put_back(changes)
         for name, value in made.items():
-            late[name].put(run.modules, value)
+            new_variables[name].put(run.modules, value)
         return outputs
 
     return call
@@ -98,11 +100,11 @@ def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) ->
 
 def _positions(static_argnums: int | Sequence[int], counts_self: bool) -> tuple[int, ...]:
     """The positions counted with ``self`` as 0."""
-    given = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    shifted = tuple(position if counts_self else position + 1 for position in given)
-    if any(position < 1 for position in shifted):
+    positions = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    with_self = tuple(position if counts_self else position + 1 for position in positions)
+    if any(position < 1 for position in with_self):
         first = 1 if counts_self else 0
         raise ValueError(
-            f"expected static_argnums of call arguments (from {first} on), found {given}"
+            f"expected static_argnums of call arguments (from {first} on), found {positions}"
         )
-    return shifted
+    return with_self

@@ -115,12 +115,12 @@ def _of_function(target: Callable[..., Any], loop: Loop) -> Callable[..., Any]:
     """The loop of a function that gets its module."""
 
     @functools.wraps(target)
-    def looped(module: Any, carry: Any, *xs: Any) -> tuple[Any, Any]:
+    def run_loop(module: Any, carry: Any, *xs: Any) -> tuple[Any, Any]:
         if not isinstance(module, nnx.Module):
             raise TypeError(f"expected a scanned function to get an nnx.Module, found {module!r}")
         return loop.run(module, target, carry, *xs)
 
-    return looped
+    return run_loop
 
 
 def _axis_number(axis: int | In[int]) -> int:

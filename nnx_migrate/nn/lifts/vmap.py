@@ -16,7 +16,7 @@ from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
 from nnx_migrate.nn.loops.stacking import Stacking, options_of
 from nnx_migrate.nn.streams.linen_streams import lifted_streams
-from nnx_migrate.nn.variables.parts import Made, hide_captures, take_apart
+from nnx_migrate.nn.variables.parts import NewVariable, hide_captures, take_apart
 
 T = TypeVar("T")
 
@@ -70,12 +70,12 @@ def vmap(
     function: Callable[..., Any] = target
 
     @functools.wraps(function)
-    def mapped(module: Any, *args: Any) -> Any:
+    def run_lanes(module: Any, *args: Any) -> Any:
         if not isinstance(module, nnx.Module):
             raise TypeError(f"expected a mapped function to get an nnx.Module, found {module!r}")
         return lanes.run(module, function, *args)
 
-    return cast(T, mapped)
+    return cast(T, run_lanes)
 
 
 _OPTIONS = tuple(name for name in inspect.signature(vmap).parameters if name != "target")
@@ -100,8 +100,8 @@ def _lanes(
         options_of(metadata_params, lambda name: name),
         parallel=True,
     )
-    shared = tuple(names for names, axis in axes if axis is None)
-    return Lanes(stacking, shared, in_axes, out_axes, {"axis_name": None, **named})
+    broadcast_names = tuple(names for names, axis in axes if axis is None)
+    return Lanes(stacking, broadcast_names, in_axes, out_axes, {"axis_name": None, **named})
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Lanes:
     """The options of one lifted vmap."""
 
     stacking: Stacking
-    shared: tuple[Any, ...]
+    broadcast: tuple[Any, ...]
     in_axes: Any
     out_axes: Any
     options: Mapping[str, Any]
@@ -121,52 +121,54 @@ class Lanes:
 
     def _run(self, module: nnx.Module, method: Callable[..., Any], *args: Any) -> Any:
         parts = take_apart(module)
-        shared = tuple(one for names in self.shared for one in _flat(names))
-        groups = groups_of(parts, self.stacking, True if True in shared else shared)
+        broadcast_names = tuple(one for names in self.broadcast for one in _flat(names))
+        groups = groups_of(
+            parts, self.stacking, True if True in broadcast_names else broadcast_names
+        )
         values = parts.values()
-        axes = sorted(set(groups.stacked.values()))
+        axes = sorted(set(groups.stack_axes.values()))
         lanes = {
-            axis: {i: values[i] for i, its in groups.stacked.items() if its == axis}
+            axis: {i: values[i] for i, its in groups.stack_axes.items() if its == axis}
             for axis in axes
         }
         prefix = {axis: axis for axis in axes}
         keys = groups.split_keys(self._size(lanes, args))
-        late: dict[str, Made] = {}  # what the method makes in one lane
+        new_variables: dict[str, NewVariable] = {}  # what the method makes in one lane
 
-        def lane(lanes: Any, drawn: Any, args: Any) -> Any:
+        def lane(lanes: Any, draws: Any, args: Any) -> Any:
             layer = {i: one for group in lanes.values() for i, one in group.items()}
-            inner = groups.constants | layer | drawn
+            inner = groups.constants | layer | draws
             copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layer else m)
-            hide_captures(copy, groups.hidden)
+            hide_captures(copy, groups.hidden_types)
             outputs = method(copy, *args)
-            made = self._made(parts.made(copy))
+            made = self._made(parts.new_variables(copy))
             every = {name: one for group in made.values() for name, one in group.items()}
-            late.update(every)
-            changed = parts.changed(copy, inner, every)
-            groups.note(parts, changed)
+            new_variables.update(every)
+            changes = parts.changes(copy, inner, every)
+            groups.note(parts, changes)
             back = {
-                axis: {i: changed[i] for i in group if i in changed}
+                axis: {i: changes[i] for i in group if i in changes}
                 for axis, group in lanes.items()
             }
             return outputs, back, jax.tree.map(_value, made, is_leaf=_is_made)
 
-        mapped = jax.vmap(
+        run_all = jax.vmap(
             lane,
             in_axes=(prefix, 0, self.in_axes),
             out_axes=(self.out_axes, prefix, {axis: axis for axis in self._made({})}),
             axis_size=self.stacking.length,
             **self.options,
         )
-        outputs, changed, made = mapped(lanes, keys, args)
-        for group in changed.values():
+        outputs, changes, made = run_all(lanes, keys, args)
+        for group in changes.values():
             parts.put_back(group)
         for group in made.values():
             for name, value in group.items():
-                late[name].put(module, value)
+                new_variables[name].put(module, value)
         groups.advance(parts)
         return outputs
 
-    def _made(self, every: Mapping[str, Made]) -> dict[int, dict[str, Made]]:
+    def _made(self, every: Mapping[str, NewVariable]) -> dict[int, dict[str, NewVariable]]:
         """What the method made in a lane, by the axis along which it is stacked: caches."""
         axes = {axis for _, axis in self.stacking.axes}
         return {
@@ -198,8 +200,8 @@ def _flat(names: Any) -> tuple[Any, ...]:
 
 
 def _is_made(one: Any) -> bool:
-    return isinstance(one, Made)
+    return isinstance(one, NewVariable)
 
 
-def _value(one: Made) -> Any:
+def _value(one: NewVariable) -> Any:
     return one.variable.get_value()

@@ -15,7 +15,7 @@ from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
 from nnx_migrate.nn.loops.stacking import Stacking
 from nnx_migrate.nn.streams.linen_streams import lifted_streams
-from nnx_migrate.nn.variables.parts import Made, Parts, hide_captures, take_apart
+from nnx_migrate.nn.variables.parts import NewVariable, Parts, hide_captures, take_apart
 from nnx_migrate.numerics.axes import from_front, to_front
 
 
@@ -24,8 +24,8 @@ class Loop:
     """The options of one lifted scan."""
 
     stacking: Stacking
-    shared: Any
-    carried: Any
+    broadcast: Any
+    carry: Any
     in_axes: Any
     out_axes: Any
     options: Mapping[str, Any]
@@ -41,54 +41,60 @@ class Loop:
         self, module: nnx.Module, method: Callable[..., Any], carry: Any, *xs: Any
     ) -> tuple[Any, Any]:
         parts = take_apart(module)
-        groups = groups_of(parts, self.stacking, self.shared, self.carried)
+        groups = groups_of(parts, self.stacking, self.broadcast, self.carry)
         values = parts.values()
-        order = {i: self.stacking.group(parts.variables[i]) for i in groups.stacked}
-        layers = {(order[i], i): _moved(axis, values[i]) for i, axis in groups.stacked.items()}
-        moved = _with_prefix(_moved, self.in_axes, xs)
-        length = self._length(layers, moved)
+        order = {i: self.stacking.group(parts.variables[i]) for i in groups.stack_axes}
+        layers = {
+            (order[i], i): _to_front(axis, values[i]) for i, axis in groups.stack_axes.items()
+        }
+        xs_in_front = _with_prefix(_to_front, self.in_axes, xs)
+        length = self._length(layers, xs_in_front)
         keys = groups.split_keys(length)
-        late: dict[str, Made] = {}  # what the body makes for one layer
+        new_variables: dict[str, NewVariable] = {}  # what the body makes for one layer
 
         def step(state: Any, slices: Any) -> Any:
-            handed, carry = state
-            layer, drawn, given = slices
+            carry_values, carry = state
+            layer, draws, step_inputs = slices
             layer = {i: one for (_, i), one in layer.items()}
-            given = _with_prefix(_chosen, self.in_axes, xs, given)
-            inner = groups.constants | layer | handed | drawn
+            step_inputs = _with_prefix(_step_part, self.in_axes, xs, step_inputs)
+            inner = groups.constants | layer | carry_values | draws
             copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layer else m)
-            hide_captures(copy, groups.hidden)
-            carry, ys = method(copy, carry, *given)
-            made = {name: one for name, one in parts.made(copy).items() if self._stacks(one)}
-            late.update(made)
-            changed = parts.changed(copy, inner, made)
-            groups.note(parts, changed)
-            self._check_inputs(parts, layer.keys() & changed.keys())
-            handed = handed | {i: changed[i] for i in handed if i in changed}
-            layer = {i: changed[i] for i in layer if i in changed}
+            hide_captures(copy, groups.hidden_types)
+            carry, ys = method(copy, carry, *step_inputs)
+            made = {
+                name: one for name, one in parts.new_variables(copy).items() if self._stacks(one)
+            }
+            new_variables.update(made)
+            changes = parts.changes(copy, inner, made)
+            groups.note(parts, changes)
+            self._check_inputs(parts, layer.keys() & changes.keys())
+            carry_values = carry_values | {i: changes[i] for i in carry_values if i in changes}
+            layer = {i: changes[i] for i in layer if i in changes}
             new = {name: one.variable.get_value() for name, one in made.items()}
-            return (handed, carry), (ys, layer, new)
+            return (carry_values, carry), (ys, layer, new)
 
-        start = {i: values[i] for i in groups.carried}
-        if groups.tallied and self.stacking.traces > 1:  # Linen runs the body once before
-            first = jax.tree.map(lambda x: x[0], (layers, keys, moved))
+        start = {i: values[i] for i in groups.carry}
+        if groups.tally_streams and self.stacking.traces > 1:  # Linen runs the body once before
+            first = jax.tree.map(lambda x: x[0], (layers, keys, xs_in_front))
             jax.eval_shape(step, (start, carry), first)
-            groups.skip_traced(parts)
-        (handed, carry), (ys, changed, made) = jax.lax.scan(
-            step, (start, carry), (layers, keys, moved), length=length, **self.options
+            groups.skip_draws(parts)
+        (carry_values, carry), (ys, changes, made) = jax.lax.scan(
+            step, (start, carry), (layers, keys, xs_in_front), length=length, **self.options
         )
-        parts.put_back(handed)
-        parts.put_back({i: _back(groups.stacked[i], one) for i, one in changed.items()})
+        parts.put_back(carry_values)
+        parts.put_back({i: _back(groups.stack_axes[i], one) for i, one in changes.items()})
         for name, values in made.items():
-            late[name].put(module, _back(self.stacking.axis(late[name].variable), values))
+            new_variables[name].put(
+                module, _back(self.stacking.axis(new_variables[name].variable), values)
+            )
         groups.advance(parts)
         return carry, _with_prefix(_back, self.out_axes, ys)
 
-    def _stacks(self, made: Made) -> bool:
+    def _stacks(self, made: NewVariable) -> bool:
         return self.stacking.axis(made.variable) is not None
 
-    def _check_inputs(self, parts: Parts, changed: Iterable[int]) -> None:
-        for index in changed:
+    def _check_inputs(self, parts: Parts, changes: Iterable[int]) -> None:
+        for index in changes:
             if self.stacking.is_input(parts.variables[index]):
                 path = "/".join(map(str, parts.paths[index]))
                 raise ValueError(
@@ -96,10 +102,10 @@ class Loop:
                     "input (In) of the loop: give its axis as a plain number in variable_axes"
                 )
 
-    def _length(self, layers: Any, moved: Any) -> int:
+    def _length(self, layers: Any, xs_in_front: Any) -> int:
         if self.stacking.length is not None:
             return self.stacking.length
-        found = {leaf.shape[0] for leaf in jax.tree.leaves((layers, moved))}
+        found = {leaf.shape[0] for leaf in jax.tree.leaves((layers, xs_in_front))}
         if len(found) != 1:
             raise ValueError(
                 f"expected one length to scan over, found {sorted(found)}: pass length="
@@ -112,14 +118,14 @@ def _with_prefix(function: Callable[..., Any], prefix: Any, *trees: Any) -> Any:
     return jax.tree.map(function, prefix, *trees)
 
 
-def _moved(axis: Any, xs: Any) -> Any:
+def _to_front(axis: Any, xs: Any) -> Any:
     """Arrays with the axis to loop over in front; nothing in place of what is passed whole."""
     if axis is broadcast:
         return ()
     return jax.tree.map(lambda x: to_front(jnp.asarray(x), axis % jnp.ndim(x)), xs)
 
 
-def _chosen(axis: Any, whole: Any, part: Any) -> Any:
+def _step_part(axis: Any, whole: Any, part: Any) -> Any:
     return whole if axis is broadcast else part
 
 

@@ -42,15 +42,15 @@ def without_axis(metadata: Metadata) -> Metadata:
     Raises:
       ValueError: names without a record, or names that do not have the axis where it was recorded.
     """
-    known = _recorded(metadata)
-    if not known and not has_names(metadata):
+    recorded_axes = _recorded(metadata)
+    if not recorded_axes and not has_names(metadata):
         return metadata
-    if not known:
+    if not recorded_axes:
         raise ValueError(
             f"expected a record of the stacking axis under {INDEX_KEY!r}, found {sorted(metadata)}: "
             "build the module with nnm.scan or nnm.vmap"
         )
-    index, name = known[-1]
+    index, name = recorded_axes[-1]
     edited = {k: v for k, v in metadata.items() if k not in (NAME_KEY, INDEX_KEY)}
     for key in _names(metadata):
         names = tuple(metadata[key])
@@ -59,7 +59,7 @@ def without_axis(metadata: Metadata) -> Metadata:
                 f"expected the stacking axis {name!r} at position {index} of {key}={names!r}"
             )
         edited[key] = _alike(metadata[key], (*names[:index], *names[index + 1 :]))
-    return {**edited, **_record(known[:-1])}
+    return {**edited, **_record(recorded_axes[:-1])}
 
 
 def has_names(metadata: Metadata) -> bool:

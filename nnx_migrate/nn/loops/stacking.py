@@ -97,21 +97,23 @@ def construct_stacked(
     """
     name = type(module).__name__
     others = {name: value for name, value in kwargs.items() if name != "rngs"}
-    handed = [one for one in jax.tree.leaves((args, others), is_leaf=_is_node) if _is_node(one)]
-    if handed:
+    modules_passed = [
+        one for one in jax.tree.leaves((args, others), is_leaf=_is_node) if _is_node(one)
+    ]
+    if modules_passed:
         raise TypeError(
-            f"{name} got a {type(handed[0]).__name__}: expected a lifted class to "
+            f"{name} got a {type(modules_passed[0]).__name__}: expected a lifted class to "
             "build all its submodules, and rngs= by keyword; pass a module to the call"
         )
     rngs = kwargs.get("rngs")
     layers = _LayerRngs.of(rngs, stacking)
     target.__init__(module, *args, **{**kwargs, **layers.first()})
-    chosen = [
+    streams_to_split = [
         (path, one)
         for path, one in nnx.to_flat_state(nnx.state(module))
         if stacking.axis(one) is not None
     ]
-    if not chosen:
+    if not streams_to_split:
         return
     length = stacking.length
     if length is None:
@@ -120,28 +122,30 @@ def construct_stacked(
             "(axis_size= of vmap), found none"
         )
     if layers.only_structure:  # the first one's values have the shape of all
-        for _, one in chosen:
-            _store(one, _repeated(one.get_value(), length), stacking)
+        for _, one in streams_to_split:
+            _store(one, _repeat(one.get_value(), length), stacking)
         return
 
     def layer(index: Any) -> dict[int, Any]:
         built = target(*args, **{**kwargs, **layers.at(index)})
         values = dict(nnx.to_flat_state(nnx.state(built)))
         # A module that ``target`` hands in has its variables already, and every layer has the same.
-        own = [number for number, (path, one) in enumerate(chosen) if values[path] is not one]
-        return {number: values[chosen[number][0]].get_value() for number in own}
+        own = [
+            number for number, (path, one) in enumerate(streams_to_split) if values[path] is not one
+        ]
+        return {number: values[streams_to_split[number][0]].get_value() for number in own}
 
     run = jax.vmap(layer) if stacking.parallel else lambda xs: jax.lax.map(layer, xs)
     if layers.alike:
         made = run(jnp.arange(1))  # computed as the others would be, to the bit
-        values = _repeated(jax.tree.map(lambda x: x[0], made), length)
+        values = _repeat(jax.tree.map(lambda x: x[0], made), length)
     else:
         values = run(jnp.arange(length))
     for number, value in values.items():
-        _store(chosen[number][1], value, stacking)
+        _store(streams_to_split[number][1], value, stacking)
 
 
-def _repeated(value: Any, length: int) -> Any:
+def _repeat(value: Any, length: int) -> Any:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (length, *jnp.shape(x))), value)
 
 
@@ -162,8 +166,8 @@ def _store(variable: nnx.Variable[Any], value: Any, stacking: Stacking) -> None:
             f"a variable with axis names is stacked: expected the name of the new axis in "
             f"metadata_params={{nnx.PARTITION_NAME: ...}}, found {names}"
         )
-    for key, edited in with_axis(metadata, index, names.get(NAME_KEY)).items():
-        variable.set_metadata(key, edited)
+    for key, names_entry in with_axis(metadata, index, names.get(NAME_KEY)).items():
+        variable.set_metadata(key, names_entry)
 
 
 @dataclass(frozen=True)
@@ -181,9 +185,11 @@ class _LayerRngs:
         streams = {} if rngs is None else {"default": rngs}
         if isinstance(rngs, nnx.Rngs):
             streams = {name: rngs[name] for name in rngs}
-        seeded = {name: one for name, one in streams.items() if hasattr(one, "for_layer")}
-        plain = streams.keys() - seeded.keys()
-        sources = {name: one for name, one in seeded.items() if stacking.takes(_linen_name(name))}
+        linen_streams = {name: one for name, one in streams.items() if hasattr(one, "for_layer")}
+        plain = streams.keys() - linen_streams.keys()
+        sources = {
+            name: one for name, one in linen_streams.items() if stacking.takes(_linen_name(name))
+        }
         bases = {name: streams[name]() for name in sorted(plain)} if stacking.axes else {}
         marks = {name: one.mark() for name, one in sources.items()}
         return cls(rngs, bases, sources, marks, stacking)

@@ -19,11 +19,11 @@ from nnx_migrate.nn.seeding.stacks import Stacks
 
 PARAMS = "default"  # the stream of NNX that initialisers draw from; Linen's ``params``
 
-Drawn = dict[tuple[tuple[str, ...], str], int]  # keys drawn, by the path of a scope and stream
+DrawCounts = dict[tuple[tuple[str, ...], str], int]  # keys drawn, by the path of a scope and stream
 
 
 @dataclass(frozen=True)
-class Made:
+class BuiltVariable:
     """A variable in the order of construction, those of one module one after the other.
 
     ``path`` is the module's, ``stacks`` are those around it, ``draws`` the draws that its value
@@ -34,28 +34,28 @@ class Made:
     stacks: Stacks
     is_param: bool
     draws: frozenset[int]
-    is_held: bool = False
+    is_given: bool = False
 
 
 def linen_places(
-    made: Sequence[Made],
+    made: Sequence[BuiltVariable],
     streams: Sequence[str],
-    drawn: Drawn | None = None,
-    counted: Mapping[int, tuple[Any, ...]] = MappingProxyType({}),
+    draw_counts: DrawCounts | None = None,
+    module_draws: Mapping[int, tuple[Any, ...]] = MappingProxyType({}),
 ) -> Iterator[tuple[int, Stacks, tuple[Any, ...]]]:
     """Draws that feed variables of one module, the stacks around it, and what Linen folds into their keys.
 
     ``streams`` names the stream of every draw. A draw that variables of several modules start from is left
-    out, and so is what their scopes draw from the same stream, parameters aside. ``drawn``: how many keys
-    each scope drew before, which is counted on there. ``counted``: draws that feed no variable, with the
+    out, and so is what their scopes draw from the same stream, parameters aside. ``draw_counts``: how many keys
+    each scope drew before, which is counted on there. ``module_draws``: draws that feed no variable, with the
     path of their module.
     """
-    drawn = {} if drawn is None else drawn
+    draw_counts = {} if draw_counts is None else draw_counts
     scopes = scopes_of_draws(made)
     drawn_in: dict[tuple[Any, ...], set[int]] = {}
     for draw, scope in scopes.items():
         drawn_in.setdefault(scope, set()).add(draw)
-    for draw, path in counted.items():
+    for draw, path in module_draws.items():
         drawn_in.setdefault(path, set()).add(draw)
     for path, group in groupby(made, key=lambda one: one.path):
         members = list(group)
@@ -68,12 +68,12 @@ def linen_places(
             for draw in one.draws
             if not one.is_param and draw not in scopes
         }
-        for key, count in _counted(keys, stacks.times, names, drawn):
+        for key, count in _with_numbers(keys, stacks.times, names, draw_counts):
             if key.draw is not None and (key.is_param or key.stream not in unknown):
                 yield key.draw, stacks, (*names, count)
 
 
-def scopes_of_draws(made: Iterable[Made]) -> dict[int, tuple[Any, ...]]:
+def scopes_of_draws(made: Iterable[BuiltVariable]) -> dict[int, tuple[Any, ...]]:
     """The module that draws each key, by its path; those that cannot be told are left out.
 
     It is the one whose variables start from the key. Where other modules are handed such a value, it is
@@ -103,33 +103,33 @@ class _Key:
     is_param: bool
 
 
-def _keys_of(members: Sequence[Made], own: set[int], streams: Sequence[str]) -> list[_Key]:
+def _keys_of(members: Sequence[BuiltVariable], own: set[int], streams: Sequence[str]) -> list[_Key]:
     """The keys that a module draws, in the order in which it does."""
-    placed: list[tuple[int, _Key]] = []
+    ordered_keys: list[tuple[int, _Key]] = []
     last = -1
     left = set(own)
     for one in members:
         its = sorted(one.draws & left)
         left -= {*its}
-        if one.is_held:
+        if one.is_given:
             continue
-        placed += [(draw, _Key(draw, streams[draw], one.is_param)) for draw in its]
+        ordered_keys += [(draw, _Key(draw, streams[draw], one.is_param)) for draw in its]
         if one.is_param and not (its and its[-1] == max(one.draws)):
-            placed.append((max([last, *its]), _Key(None, PARAMS, is_param=True)))
+            ordered_keys.append((max([last, *its]), _Key(None, PARAMS, is_param=True)))
         last = max([last, *its])
-    placed += [(draw, _Key(draw, streams[draw], is_param=False)) for draw in left]
-    return [key for _, key in sorted(placed, key=lambda one: one[0])]
+    ordered_keys += [(draw, _Key(draw, streams[draw], is_param=False)) for draw in left]
+    return [key for _, key in sorted(ordered_keys, key=lambda one: one[0])]
 
 
-def _counted(
-    keys: Sequence[_Key], times: int, path: tuple[str, ...], drawn: Drawn
+def _with_numbers(
+    keys: Sequence[_Key], times: int, path: tuple[str, ...], draw_counts: DrawCounts
 ) -> Iterator[tuple[_Key, int]]:
     """Keys with their number among those of their scope and stream.
 
     ``times``: how often the stacks around them run.
     """
     for stream, total in Counter(one.stream for one in keys).items():
-        drawn[path, stream] = drawn.get((path, stream), 0) + (times - 1) * total
+        draw_counts[path, stream] = draw_counts.get((path, stream), 0) + (times - 1) * total
     for one in keys:
-        drawn[path, one.stream] += 1
-        yield one, drawn[path, one.stream]
+        draw_counts[path, one.stream] += 1
+        yield one, draw_counts[path, one.stream]

@@ -15,7 +15,7 @@ import jax
 from flax import nnx
 from flax.core.scope import LazyRng
 
-from nnx_migrate.nn.seeding.draw_owners import PARAMS, Drawn, Made, linen_places
+from nnx_migrate.nn.seeding.draw_owners import PARAMS, BuiltVariable, DrawCounts, linen_places
 from nnx_migrate.nn.seeding.stacks import Stacks, stacks_around
 from nnx_migrate.nn.streams.linen_streams import typed_key
 from nnx_migrate.nn.variables.errors import InvalidRngError
@@ -31,7 +31,7 @@ def build(
     *args: Any,
     rngs: Any,
     scope_path: Sequence[str] = (),
-    drawn: Drawn | None = None,
+    draw_counts: DrawCounts | None = None,
     lacking: Collection[tuple[str, ...]] | None = None,
     **options: Any,
 ) -> M:
@@ -41,7 +41,7 @@ def build(
       make: a migrated class, or a partial of one.
       rngs: a key, or a dict of keys by stream, as Linen's ``init`` takes it.
       scope_path: where the module stands in a Linen model whose ``init`` has these keys.
-      drawn: how many keys that ``init`` drew before, by path below the module and stream: the loop of a
+      draw_counts: how many keys that ``init`` drew before, by path below the module and stream: the loop of a
         scan runs its body several times, and ``nn.fold_rngs`` draws one; updated.
       lacking: the variables that are made, by collection and path, where others are held already: Linen
         draws no keys for those. None for all.
@@ -55,13 +55,13 @@ def build(
     Raises:
       ValueError: ``rngs`` has no key for ``params``.
     """
-    given = dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
-    has_params = given.get("params") is not None
+    keys_by_stream = dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
+    has_params = keys_by_stream.get("params") is not None
     if not has_params and lacking is None:
-        raise _no_key(given)
-    first = typed_key(given.pop("params")) if has_params else jax.random.key(0)
-    given.pop(PARAMS, None)  # a stream of that name in Linen is no stand-in for params
-    roots = {PARAMS: first, **{name: typed_key(key) for name, key in given.items()}}
+        raise _no_key(keys_by_stream)
+    first = typed_key(keys_by_stream.pop("params")) if has_params else jax.random.key(0)
+    keys_by_stream.pop(PARAMS, None)  # a stream of that name in Linen is no stand-in for params
+    roots = {PARAMS: first, **{name: typed_key(key) for name, key in keys_by_stream.items()}}
 
     def construct(draws: _Draws) -> M:
         streams = nnx.Rngs(0)
@@ -69,23 +69,25 @@ def build(
             setattr(streams, name, InitStream(name, draws))
         return make(*args, **options, rngs=streams)
 
-    asked = _asked(construct, roots)
-    counts = {(path, _nnx_stream(name)): n for (path, name), n in (drawn or {}).items()}
-    made, counted = _made(construct, asked, roots, lacking)
-    names = [name for name, _ in asked]
-    places = list(linen_places(made, names, counts, counted))
-    draws = any(one.is_param and not one.is_held for one in made)
-    draws |= any(asked[draw][0] == PARAMS for draw, _, _ in places)
+    requests = _draw_requests(construct, roots)
+    counts = {(path, _nnx_stream(name)): n for (path, name), n in (draw_counts or {}).items()}
+    made, module_draws = _built_variables(construct, requests, roots, lacking)
+    names = [name for name, _ in requests]
+    places = list(linen_places(made, names, counts, module_draws))
+    draws = any(one.is_param and not one.is_given for one in made)
+    draws |= any(requests[draw][0] == PARAMS for draw, _, _ in places)
     if draws and not has_params:
-        raise _no_key(given)
-    keys = _linen_keys(places, asked, roots, tuple(scope_path))
-    if drawn is not None:
-        drawn.update({(path, _linen_stream(name)): n for (path, name), n in counts.items()})
+        raise _no_key(keys_by_stream)
+    keys = _linen_keys(places, requests, roots, tuple(scope_path))
+    if draw_counts is not None:
+        draw_counts.update({(path, _linen_stream(name)): n for (path, name), n in counts.items()})
     return construct(_Draws(keys, roots))
 
 
-def _no_key(given: Mapping[str, Any]) -> InvalidRngError:
-    return InvalidRngError(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
+def _no_key(streams: Mapping[str, Any]) -> InvalidRngError:
+    return InvalidRngError(
+        f"expected a key for the stream 'params' in rngs, found {sorted(streams)}"
+    )
 
 
 def _nnx_stream(name: str) -> str:
@@ -97,7 +99,7 @@ def _linen_stream(name: str) -> str:
 
 
 Level = tuple[int, bool]  # of a stack around a draw: its length, and whether each layer has its key
-Asked = tuple[str, tuple[Level, ...]]  # of a draw: its stream, and the stacks around it
+DrawRequest = tuple[str, tuple[Level, ...]]  # of a draw: its stream, and the stacks around it
 
 
 class _Draws:
@@ -112,13 +114,13 @@ class _Draws:
     ) -> None:
         self.keys, self.roots, self.only_structure = keys, roots, only_structure
         self.count = 0
-        self.asked: list[Asked] = []
+        self.requests: list[DrawRequest] = []
         self.owners: dict[int, nnx.Module] = {}  # of draws that feed no variable
 
     def __call__(self, stream: str, levels: tuple[Level, ...], place: tuple[Any, ...]) -> jax.Array:
         """The next key: of the layer at ``place`` when it is drawn for a stack."""
         index, self.count = self.count, self.count + 1
-        self.asked[index:] = [(stream, levels)]
+        self.requests[index:] = [(stream, levels)]
         if index >= len(self.keys):
             return jax.random.fold_in(self.roots[stream], index)
         key = self.keys[index]
@@ -201,14 +203,14 @@ class _Place:
 Construct = Callable[[_Draws], Any]
 
 
-def _asked(construct: Construct, roots: Mapping[str, jax.Array]) -> list[Asked]:
+def _draw_requests(construct: Construct, roots: Mapping[str, jax.Array]) -> list[DrawRequest]:
     """For every draw, its stream and the stacks around it."""
-    found: list[Asked] = []
+    found: list[DrawRequest] = []
 
     def run(roots: Mapping[str, jax.Array]) -> Any:
         draws = _Draws((), roots, only_structure=True)
         module = construct(draws)
-        found[:] = draws.asked[: draws.count]
+        found[:] = draws.requests[: draws.count]
         return nnx.to_pure_dict(nnx.state(module, nnx.Param))
 
     with known_values():  # all but what is drawn
@@ -216,54 +218,54 @@ def _asked(construct: Construct, roots: Mapping[str, jax.Array]) -> list[Asked]:
     return found
 
 
-def _made(
+def _built_variables(
     construct: Construct,
-    asked: Sequence[Asked],
+    requests: Sequence[DrawRequest],
     roots: Mapping[str, jax.Array],
     lacking: Collection[tuple[str, ...]] | None,
-) -> tuple[list[Made], Mapping[int, tuple[Any, ...]]]:
+) -> tuple[list[BuiltVariable], Mapping[int, tuple[Any, ...]]]:
     """The variables, each with the draws that its value depends on; and paths of the modules of draws
     that feed none.
     """
     variables: list[_Variable] = []
-    counted: dict[int, tuple[Any, ...]] = {}
+    module_draws: dict[int, tuple[Any, ...]] = {}
 
     def run(keys: Sequence[jax.Array], roots: Mapping[str, jax.Array]) -> list[Any]:
         draws = _Draws(keys, roots, only_structure=True)
         module = construct(draws)
         variables[:] = _variables(module)
-        counted.update(_paths(module, draws.owners))
+        module_draws.update(_paths(module, draws.owners))
         return [jax.tree.leaves(one.get_value()) for *_, one in variables]
 
     with known_values():
-        jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(_spare(asked, roots), roots)
-    fed = iter(_dependencies(jaxpr.jaxpr, len(asked)))
+        jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(_spare(requests, roots), roots)
+    draws_by_leaf = iter(_dependencies(jaxpr.jaxpr, len(requests)))
     made = []
     for (path, name, stacks, one), leaves in zip(variables, shapes, strict=True):
-        draws = frozenset().union(*(next(fed) for _ in leaves))
-        is_held = lacking is not None and (collection_of(type(one)), *name) not in lacking
-        made.append(Made(path, stacks, _is_param(one), draws, is_held))
-    return made, counted
+        draws = frozenset().union(*(next(draws_by_leaf) for _ in leaves))
+        is_given = lacking is not None and (collection_of(type(one)), *name) not in lacking
+        made.append(BuiltVariable(path, stacks, _is_param(one), draws, is_given))
+    return made, module_draws
 
 
 def _linen_keys(
     places: Iterable[tuple[int, Stacks, tuple[Any, ...]]],
-    asked: Sequence[Asked],
+    requests: Sequence[DrawRequest],
     roots: Mapping[str, jax.Array],
     above: tuple[str, ...],
 ) -> list[jax.Array]:
     """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
-    spare = _spare(asked, roots)
-    keys = [_along(one, stack) for one, (_, stack) in zip(spare, asked, strict=True)]
+    spare = _spare(requests, roots)
+    keys = [_along(one, stack) for one, (_, stack) in zip(spare, requests, strict=True)]
     for draw, stacks, place in places:
-        stream, stack = asked[draw]
+        stream, stack = requests[draw]
         if stacks.axes == len(stack):
-            keys[draw] = _folded(_along(roots[stream], stack), (*above, *place))
+            keys[draw] = _fold_in(_along(roots[stream], stack), (*above, *place))
     return keys
 
 
-def _spare(asked: Sequence[Asked], roots: Mapping[str, jax.Array]) -> list[jax.Array]:
-    return [jax.random.fold_in(roots[name], index) for index, (name, _) in enumerate(asked)]
+def _spare(requests: Sequence[DrawRequest], roots: Mapping[str, jax.Array]) -> list[jax.Array]:
+    return [jax.random.fold_in(roots[name], index) for index, (name, _) in enumerate(requests)]
 
 
 def _is_param(variable: nnx.Variable[Any]) -> bool:
@@ -283,9 +285,9 @@ def _split(keys: jax.Array, length: int) -> jax.Array:
     return jax.random.split(keys, length)
 
 
-def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
+def _fold_in(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
     if keys.ndim:
-        return jax.vmap(lambda one: _folded(one, place))(keys)
+        return jax.vmap(lambda one: _fold_in(one, place))(keys)
     return LazyRng.create(keys, *place).as_jax_rng()
 
 
@@ -315,19 +317,19 @@ def _paths(module: nnx.Module, owners: Mapping[int, nnx.Module]) -> Mapping[int,
     if not owners:
         return {}
     place = linen_place(module)
-    known = {id(one): place(path) for path, one in nnx.iter_graph(module)}
-    return {draw: known[id(one)] for draw, one in owners.items() if id(one) in known}
+    paths_by_id = {id(one): place(path) for path, one in nnx.iter_graph(module)}
+    return {draw: paths_by_id[id(one)] for draw, one in owners.items() if id(one) in paths_by_id}
 
 
 def _dependencies(jaxpr: Any, number: int) -> list[frozenset[int]]:
     """For each output of a jaxpr, the indices of the inputs it depends on, of the first ``number``."""
-    known: dict[int, frozenset[int]] = {
+    inputs_by_variable: dict[int, frozenset[int]] = {
         id(one): frozenset({index}) for index, one in enumerate(jaxpr.invars[:number])
     }
     empty: frozenset[int] = frozenset()
     for equation in jaxpr.eqns:
-        read = [known.get(id(one), empty) for one in equation.invars]
+        read = [inputs_by_variable.get(id(one), empty) for one in equation.invars]
         union = empty.union(*read)
         for one in equation.outvars:
-            known[id(one)] = union
-    return [known.get(id(one), empty) for one in jaxpr.outvars]
+            inputs_by_variable[id(one)] = union
+    return [inputs_by_variable.get(id(one), empty) for one in jaxpr.outvars]

@@ -49,7 +49,7 @@ class LinenStream(nnx.RngStream):
         self.place = place
         self.fallback = nnx.data(fallback)
 
-    def lifted(self, has: Callable[[str], bool]) -> nnx.RngStream:
+    def inside_lift(self, has: Callable[[str], bool]) -> nnx.RngStream:
         """The stream inside of a lift that hands on the keys of those streams alone."""
         if has(self.source):
             return self
@@ -73,7 +73,7 @@ class LinenStream(nnx.RngStream):
         later = jax.random.fold_in(key, count)
         return jnp.where(count < last, key, later)
 
-    def folded(self, path: Path, draw: int) -> jax.Array:
+    def fold_in(self, path: Path, draw: int) -> jax.Array:
         """The stream's key with a path and a count folded in."""
         return jax.random.fold_in(self.key[...], jnp.uint32(_fold(path, draw, _separator())))
 
@@ -164,23 +164,23 @@ def set_streams(
     model: nnx.Module,
     rngs: Any,
     scope_path: Path = (),
-    drawn: Mapping[tuple[Path, str], int] = MappingProxyType({}),
+    draw_counts: Mapping[tuple[Path, str], int] = MappingProxyType({}),
 ) -> Tallies:
     """Let every stream of the model draw the keys that Linen's ``apply(rngs=rngs)`` hands out.
 
-    ``scope_path``: where the model stands in the Linen model whose call has these keys; ``drawn``:
+    ``scope_path``: where the model stands in the Linen model whose call has these keys; ``draw_counts``:
     what it drew in this call before, by path and stream. Returns where the draws are counted.
     """
-    given, tallies = keys_of(rngs), Tallies()
+    keys_by_stream, tallies = keys_of(rngs), Tallies()
     # Streams of one module that have no keys of their own count together.
     counts: dict[tuple[Path, str], Any] = {}
     for owner, name, child, scope in streams_of(model):
         tag = str(getattr(owner, "rng_collection", child.tag))
-        stream = _stream(child, tag, (*scope_path, *scope), given, tallies)
+        stream = _stream(child, tag, (*scope_path, *scope), keys_by_stream, tallies)
         here = (stream, stream.fallback) if isinstance(stream, LinenStream) else ()
         for one in here:
             if one is not None:
-                _share_count(one, counts, drawn)
+                _share_count(one, counts, draw_counts)
         setattr(owner, name, stream)
     return tallies
 
@@ -188,13 +188,13 @@ def set_streams(
 def _share_count(
     stream: LinenStream,
     counts: dict[tuple[Path, str], Any],
-    drawn: Mapping[tuple[Path, str], int],
+    draw_counts: Mapping[tuple[Path, str], int],
 ) -> None:
     """Let a stream count with those of its module that have the same keys."""
     key = (stream.path, stream.source)
     if key in counts:
         stream.count = counts[key]
-    elif before := drawn.get(key):
+    elif before := draw_counts.get(key):
         stream.count[...] += before
         stream.tally.draws = before
     counts[key] = stream.count
@@ -207,26 +207,26 @@ def lifted_streams(module: nnx.Module, has: Callable[[str], bool]) -> Iterator[N
     Linen's ``make_rng`` looks for a key among those that the scope has: inside of ``nn.scan`` what its
     ``split_rngs`` does not name is drawn from ``params``, as where the call was given no such key.
     """
-    held = [
+    owned_streams = [
         (owner, name, one)
         for _, owner in list(nnx.iter_graph(module))
         if isinstance(owner, nnx.Pytree) and not isinstance(owner, LinenStream)
         for name, one in vars(owner).items()
         if isinstance(one, LinenStream) and not has(one.source)
     ]
-    for owner, name, one in held:
-        setattr(owner, name, one.lifted(has))
+    for owner, name, one in owned_streams:
+        setattr(owner, name, one.inside_lift(has))
     try:
         yield
     finally:
-        for owner, name, one in held:
+        for owner, name, one in owned_streams:
             setattr(owner, name, one)
 
 
 def keys_of(rngs: Any) -> dict[str, Any]:
     """What ``apply`` takes as ``rngs=``, a key or keys by stream, as typed keys by stream."""
-    given = {} if rngs is None else dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
-    return {name: typed_key(key) for name, key in given.items()}
+    keys = {} if rngs is None else dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
+    return {name: typed_key(key) for name, key in keys.items()}
 
 
 def typed_key(key: Any) -> Any:
@@ -239,17 +239,17 @@ def typed_key(key: Any) -> Any:
 
 
 def _stream(
-    old: nnx.RngStream, tag: str, path: Path, given: Mapping[str, Any], tallies: Tallies
+    old: nnx.RngStream, tag: str, path: Path, keys_by_stream: Mapping[str, Any], tallies: Tallies
 ) -> nnx.RngStream:
-    source = tag if tag in given else "params"
-    if given.get(source) is None:
+    source = tag if tag in keys_by_stream else "params"
+    if keys_by_stream.get(source) is None:
         return _MissingStream(old.key[...], tag=tag)
     shape = old.count[...].shape
 
     def made(source: str, fallback: LinenStream | None = None) -> LinenStream:
-        keys = jax.random.split(given[source], shape) if shape else given[source]
+        keys = jax.random.split(keys_by_stream[source], shape) if shape else keys_by_stream[source]
         place = Place(path, tallies)
         return LinenStream(keys, tag=tag, source=source, place=place, fallback=fallback)
 
-    has_other = source != "params" and given.get("params") is not None
+    has_other = source != "params" and keys_by_stream.get("params") is not None
     return made(source, made("params") if has_other else None)

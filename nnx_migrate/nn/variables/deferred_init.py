@@ -16,24 +16,24 @@ from flax import nnx
 from nnx_migrate.nn.variables.variables import param_key
 
 
-def late_param(rngs: nnx.Rngs, init: Callable[..., Any]) -> nnx.Param[Any]:
-    """A parameter to be made by :func:`fill`: it exists, and its array does not.
+def deferred_param(rngs: nnx.Rngs, init: Callable[..., Any]) -> nnx.Param[Any]:
+    """A parameter to be made by :func:`initialize`: it exists, and its array does not.
 
     The first call makes it. Under ``jax.jit`` the caller must return the new state, and an optimiser is
     built after it: call the module once before, or take ``nnm.variables_of(model, *inputs)``.
     """
-    return nnx.Param(param_key(rngs), moved_by_init=True, late_init=init)
+    return nnx.Param(param_key(rngs), moved_by_init=True, deferred_init=init)
 
 
-def is_late(variable: nnx.Variable[Any]) -> bool:
+def is_uninitialized(variable: nnx.Variable[Any]) -> bool:
     """Whether the array of a parameter is still to be made."""
-    is_declared = variable.get_metadata().get("late_init") is not None
+    has_initializer = variable.get_metadata().get("deferred_init") is not None
     value = variable.get_value()
-    return is_declared and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+    return has_initializer and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
-def fill(late: nnx.Variable[Any], *args: Any) -> None:
+def initialize(variable: nnx.Variable[Any], *args: Any) -> None:
     """Make the array, and the names of its axes; in place, since views of a module share variables."""
-    made = nnx.Param(late.get_metadata()["late_init"](late.get_value(), *args))
-    late.set_value(made.get_value())
-    late.set_metadata({**made.get_metadata(), "moved_by_init": True})
+    made = nnx.Param(variable.get_metadata()["deferred_init"](variable.get_value(), *args))
+    variable.set_value(made.get_value())
+    variable.set_metadata({**made.get_metadata(), "moved_by_init": True})

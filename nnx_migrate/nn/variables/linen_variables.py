@@ -37,7 +37,7 @@ def attributes_of(variables: Mapping[str, Any]) -> dict[str, Any]:
                     "attribute of a name"
                 )
             found[path] = _variable(collection, value)
-    return nested(found)
+    return nest(found)
 
 
 def _variable(collection: str, value: Any) -> nnx.Variable[Any]:
@@ -83,7 +83,7 @@ def leaves(tree: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, A
             yield (*prefix, name), one
 
 
-def nested(flat: Mapping[Path, Any]) -> dict[str, Any]:
+def nest(flat: Mapping[Path, Any]) -> dict[str, Any]:
     """Nested dicts of values by path."""
     found: dict[str, Any] = {}
     for path, value in flat.items():

@@ -17,7 +17,7 @@ def in_order(
     found: Mapping[Path, Any],
     modules: Iterable[nnx.Module],
     uses: Iterable[Path] = (),
-    lifted: Mapping[Path, Sequence[Any]] = MappingProxyType({}),
+    transformed_modules: Mapping[Path, Sequence[Any]] = MappingProxyType({}),
 ) -> dict[Path, Any]:
     """Variables by collection and path as Linen lists them; what no module holds comes last.
 
@@ -29,7 +29,7 @@ def in_order(
     Args:
       modules: one as it was built, and copies of it that were called: a call may have made some.
       uses: Linen's paths of variables, in the order in which a call first uses them.
-      lifted: those of modules that it runs inside of such transformations, with these groups.
+      transformed_modules: those of modules that it runs inside of such transformations, with these groups.
     """
     order: dict[Path, int] = {}
     parts: dict[Path, list[Path]] = {}  # paths of submodules by that of what holds them
@@ -41,26 +41,28 @@ def in_order(
             if is_module and path not in order:
                 parts.setdefault(path[:-1], []).append(path)
             order.setdefault(path, len(order))
-    reached: dict[Path, int] = {}
+    numbers_by_path: dict[Path, int] = {}
     for number, path in enumerate(uses):
         for end in range(len(path)):
-            reached.setdefault(path[:end], number)
+            numbers_by_path.setdefault(path[:end], number)
     for children in parts.values():  # which exchange places
         places = sorted(order[one] for one in children)
-        children.sort(key=lambda one: reached.get(one, inf))
+        children.sort(key=lambda one: numbers_by_path.get(one, inf))
         order |= zip(children, places, strict=True)
-    return dict(sorted(found.items(), key=_position(order, lifted)))
+    return dict(sorted(found.items(), key=_position(order, transformed_modules)))
 
 
 def _position(
-    order: Mapping[Path, int], lifted: Mapping[Path, Sequence[Any]]
+    order: Mapping[Path, int], transformed_modules: Mapping[Path, Sequence[Any]]
 ) -> Callable[[tuple[Path, Any]], list[tuple[int, str]]]:
     def position(entry: tuple[Path, Any]) -> list[tuple[int, str]]:
         collection, *rest = entry[0]
         path = tuple(rest)
-        first = next((end for end in range(len(path)) if path[:end] in lifted), len(path))
+        first = next(
+            (end for end in range(len(path)) if path[:end] in transformed_modules), len(path)
+        )
         numbers = [order.get(path[: end + 1], len(order)) for end in range(first)]
-        numbers.append(_group(collection, lifted.get(path[:first], ())))
+        numbers.append(_group(collection, transformed_modules.get(path[:first], ())))
         # What is no variable of the module itself stands as it was found.
         is_known = first == len(path) and path in order
         names = () if is_known else (collection, *path[first:])

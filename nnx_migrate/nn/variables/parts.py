@@ -34,7 +34,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Made:
+class NewVariable:
     """A variable that a call made in a copy of the module."""
 
     path: Path
@@ -87,20 +87,20 @@ class Parts:
         entries: list[tuple[Path, Any]] = [*self.constants.items()]
         for index, (path, one) in enumerate(zip(self.paths, self.variables, strict=True)):
             found = one.get_metadata()
-            edited = found if metadata is None else metadata(index, found)
-            entries.append((path, type(one).from_metadata(_fresh(values[index]), edited)))
+            new_metadata = found if metadata is None else metadata(index, found)
+            entries.append((path, type(one).from_metadata(_fresh(values[index]), new_metadata)))
         return nnx.merge(self.graphdef, nnx.from_flat_state(entries), copy=True)
 
-    def made(self, copy: Any) -> dict[str, Made]:
+    def new_variables(self, copy: Any) -> dict[str, NewVariable]:
         """The variables of a copy that the module does not have, sown ones aside: caches."""
-        known = {*self.paths, *self.constants}
+        own_paths = {*self.paths, *self.constants}
         return {
-            "/".join(map(str, path)): Made(path, one)
+            "/".join(map(str, path)): NewVariable(path, one)
             for path, one in nnx.to_flat_state(nnx.state(copy))
-            if path not in known and CAPTURES not in path and not isinstance(one, nnx.RngState)
+            if path not in own_paths and CAPTURES not in path and not isinstance(one, nnx.RngState)
         }
 
-    def read(self, copy: Any, made: Mapping[str, Made] | None = None) -> Values:
+    def read(self, copy: Any, made: Mapping[str, NewVariable] | None = None) -> Values:
         """What a copy holds now, by position; what it has lost is left out.
 
         Args:
@@ -121,10 +121,13 @@ class Parts:
             index: after[path].get_value() for index, path in enumerate(self.paths) if path in after
         }
 
-    def changed(
-        self, copy: Any, given: Mapping[int, Any], made: Mapping[str, Made] | None = None
+    def changes(
+        self,
+        copy: Any,
+        given: Mapping[int, Any],
+        made: Mapping[str, NewVariable] | None = None,
     ) -> Values:
-        """The variables of ``copy`` that no longer hold what they were ``given``, by position.
+        """The variables of ``copy`` that no longer hold their ``given``, by position.
 
         Raises:
           ValueError: the call made a variable that the module does not have, other than ``made``.
@@ -160,7 +163,7 @@ def _is_variable(leaf: Any) -> bool:
     return isinstance(leaf, nnx.Variable)
 
 
-class _Hidden(nnx.Variable[Any]):
+class _HiddenCaptures(nnx.Variable[Any]):
     """Takes the place of sown values that a lifted call does not collect: no sow finds it."""
 
 
@@ -171,8 +174,8 @@ def hide_captures(module: nnx.Module, kinds: Collection[type[Any]]) -> None:
     for _, one in list(nnx.iter_graph(module)):
         found = getattr(one, CAPTURES, None) if isinstance(one, nnx.Module) else None
         if found is not None:
-            kept = tuple(_Hidden(v.get_value()) if type(v) in kinds else v for v in found)
-            setattr(one, CAPTURES, nnx.data(kept))
+            values = tuple(_HiddenCaptures(v.get_value()) if type(v) in kinds else v for v in found)
+            setattr(one, CAPTURES, nnx.data(values))
 
 
 def _linen_order(entry: tuple[Path, Any]) -> tuple[Any, ...]:

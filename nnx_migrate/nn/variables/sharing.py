@@ -24,27 +24,27 @@ def shared_paths(module: nnx.Module) -> Mapping[str, str]:
 
     Only those whose two paths differ are listed.
     """
-    moved = _moved(_listed(module))
-    return {"/".join(built): "/".join(listed) for listed, built in moved.items()}
+    built_paths = _built_paths(_all_paths(module))
+    return {"/".join(built): "/".join(listed) for listed, built in built_paths.items()}
 
 
 def renamed_paths(module: nnx.Module) -> Mapping[str, str]:
     """Return Linen's path of every submodule -> nnx.state's, where attributes have other names."""
     place = linen_place(module)
-    steps = _steps([*_listed(module)])
+    steps = _steps([*_all_paths(module)])
     return {"/".join(place(path)): "/".join(path) for path in steps}
 
 
 def linen_place(module: nnx.Module) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     """The function from a path of ``nnx.state(module)`` to Linen's: where what it names was built."""
-    nodes = list(_listed(module))
-    moved, steps = _moved(nodes), _steps(nodes)
+    nodes = list(_all_paths(module))
+    built_paths, steps = _built_paths(nodes), _steps(nodes)
 
     def place(path: tuple[Any, ...]) -> tuple[Any, ...]:
         names = tuple(map(str, path))
-        for end in range(len(names), 0, -1) if moved else ():
-            if names[:end] in moved:  # each time the path gets shorter
-                return place((*moved[names[:end]], *path[end:]))
+        for end in range(len(names), 0, -1) if built_paths else ():
+            if names[:end] in built_paths:  # each time the path gets shorter
+                return place((*built_paths[names[:end]], *path[end:]))
         if not steps:
             return path
         return tuple(steps.get(names[: i + 1], step) for i, step in enumerate(path))
@@ -96,7 +96,7 @@ def _steps(nodes: Sequence[tuple[Path, Any]]) -> dict[Path, str]:
     return found | {path: name for path, name in own.items() if name is not None}
 
 
-def _moved(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, Path]:
+def _built_paths(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, Path]:
     """nnx.state's path -> the path where it was built, where the two differ."""
     places: dict[int, list[Path]] = {}
     for path, node in nodes:
@@ -134,12 +134,12 @@ def _nodes(
         yield from _nodes(child, (*path, name), (*above, id(node)), children)
 
 
-def _listed(module: nnx.Module) -> Iterator[tuple[Path, Any]]:
+def _all_paths(module: nnx.Module) -> Iterator[tuple[Path, Any]]:
     """Every way to every module and variable, in the order of ``nnx.state``."""
-    return nodes_of(module, _as_listed)
+    return nodes_of(module, _in_state_order)
 
 
-def _as_listed(node: Any) -> list[tuple[str, Any]]:
+def _in_state_order(node: Any) -> list[tuple[str, Any]]:
     """What a node holds, in the order of ``nnx.state``."""
     children = as_made(node)
     return children if isinstance(node, list | tuple) else sorted(children, key=lambda one: one[0])

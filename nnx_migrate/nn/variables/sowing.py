@@ -34,13 +34,13 @@ def caught(
     if not collections:
         return call(), {}
     for place, one in modules_in(module):
-        held = (
+        owners = (
             {k[-1]: v for k, v in start.items() if k[:-1] == (name, *place)} for name in collections
         )
-        kept = tuple(
-            variable_type(name)(values) for name, values in zip(collections, held, strict=True)
+        captures = tuple(
+            variable_type(name)(values) for name, values in zip(collections, owners, strict=True)
         )
-        setattr(one, CAPTURES, nnx.data(kept))
+        setattr(one, CAPTURES, nnx.data(captures))
     output = call()
     found: dict[Path, Any] = {}
     for place, one in modules_in(module):

@@ -38,43 +38,43 @@ class Running:
 
     Attributes:
       mutable: its ``mutable=``.
-      given: the collections it was given.
+      collections: the collections it was given.
       rngs: its keys, by stream.
       is_init: whether it stands for ``init``.
       is_again: whether an earlier call of the same ``init`` made the module's variables.
       made: where it starts without variables that it makes, by collection and Linen's path.
       sown: mutable collections that it sowed into and nobody captured.
-      lifted: modules that it ran inside of a transformation of jax, with the groups of collections
+      transformed_modules: modules that it ran inside of a transformation of jax, with the groups of collections
         that come out of it.
-      asked: what it was asked for before the variable is made, with the module that asked.
+      variable_requests: what it was asked for before the variable is made, with the module that asked.
       module: the outermost module that it runs.
       marks: an array for each lazy module inside, by Linen's path: it is used where the call first reaches it.
       places: where Linen has the modules that it runs, those inside of transformations aside, by id.
       trees: dicts that it was given, by the module, collection and name of the variable that may hold each.
-      reached: in which order it made variables, by collection and path, and ran the modules that it runs
+      order: in which order it made variables, by collection and path, and ran the modules that it runs
         inside of transformations, by ``LIFT`` and path.
     """
 
     mutable: Any
-    given: Collection[str] = ()
+    collections: Collection[str] = ()
     rngs: Mapping[str, Any] = field(default_factory=dict)
     is_init: bool = False
     is_again: bool = False
     made: Collection[tuple[str, ...]] = ()
     sown: set[str] = field(default_factory=set)
-    lifted: list[tuple[nnx.Module, tuple[Any, ...]]] = field(default_factory=list)
-    asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
+    transformed_modules: list[tuple[nnx.Module, tuple[Any, ...]]] = field(default_factory=list)
+    variable_requests: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
     module: nnx.Module | None = None
     marks: dict[tuple[str, ...], jax.Array] = field(default_factory=dict)
     places: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     trees: Mapping[tuple[int, str, str], Any] = field(default_factory=dict)
-    reached: dict[tuple[str, ...], int] = field(default_factory=dict)
+    order: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def note(self, module: nnx.Module, collection: str, *name: str) -> None:
         """Note that the call comes to a variable of a module, or with ``LIFT`` to the module."""
         place = self.places.get(id(module))
         if place is not None:
-            self.reached.setdefault((collection, *place, *name), len(self.reached))
+            self.order.setdefault((collection, *place, *name), len(self.order))
 
     def makes(self, module: nnx.Module, collection: str, name: str) -> bool:
         """Whether the call makes a variable that the module's constructor has made."""
@@ -84,10 +84,10 @@ class Running:
 
     def position(self, path: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
         """When the call made a variable; jax sorts by name those that come out of a transformation."""
-        if path in self.reached:
-            return self.reached[path], ()
+        if path in self.order:
+            return self.order[path], ()
         around = ((LIFT, *path[1:end]) for end in range(1, len(path)))
-        number = next((self.reached[one] for one in around if one in self.reached), None)
+        number = next((self.order[one] for one in around if one in self.order), None)
         return (inf, ()) if number is None else (number, path)
 
 
@@ -122,7 +122,7 @@ def mark_use(place: tuple[str, ...]) -> None:
         jnp.negative(call.marks[place])
 
 
-def lifted(groups: Callable[[Any], Sequence[Any]]) -> Callable[[C], C]:
+def note_lift(groups: Callable[[Any], Sequence[Any]]) -> Callable[[C], C]:
     """Decorate a call that runs its module inside of a transformation of jax: `Running` notes it.
 
     Args:
@@ -131,15 +131,15 @@ def lifted(groups: Callable[[Any], Sequence[Any]]) -> Callable[[C], C]:
 
     def decorate(call: C) -> C:
         @functools.wraps(call)
-        def noted(module: nnx.Module, *args: Any, **kwargs: Any) -> Any:
+        def run_and_note(module: nnx.Module, *args: Any, **kwargs: Any) -> Any:
             running = _running.get()
             if running is not None:
                 running.note(module, LIFT)
             if running is not None and running.is_init:
-                running.lifted.append((module, tuple(groups(module))))
+                running.transformed_modules.append((module, tuple(groups(module))))
             return call(module, *args, **kwargs)
 
-        return cast(C, noted)
+        return cast(C, run_and_note)
 
     return decorate
 
@@ -182,9 +182,9 @@ def has_variable(module: nnx.Module, col: str, name: str, *, made_later: bool = 
       made_later: the method makes the variable after it asks, so that the first call in Linen has
         none; the constructor of the migrated module has made it.
     """
-    _take_given(module, col, name)
-    held = type(getattr(module, name, None)) is variable_type(col)
-    return held and not (made_later and _is_first(module, col, name))
+    _take_tree(module, col, name)
+    has_it = type(getattr(module, name, None)) is variable_type(col)
+    return has_it and not (made_later and _is_first(module, col, name))
 
 
 def _is_first(module: nnx.Module, col: str, name: str) -> bool:
@@ -193,12 +193,12 @@ def _is_first(module: nnx.Module, col: str, name: str) -> bool:
     if call is None or not call.makes(module, col, name):
         return False
     key = id(module), col, name
-    is_first = key not in call.asked
-    call.asked[key] = module  # kept, so that no other module gets its id
+    is_first = key not in call.variable_requests
+    call.variable_requests[key] = module  # kept, so that no other module gets its id
     return is_first
 
 
-def _take_given(module: nnx.Module, col: str, name: str) -> None:
+def _take_tree(module: nnx.Module, col: str, name: str) -> None:
     """Make a variable of the dict that the running call was given for it."""
     call = _running.get()
     key = id(module), col, name
@@ -268,14 +268,14 @@ def perturb(module: nnx.Module, name: str, value: Any, collection: str = PERTURB
     """
     if is_captured(module, collection):
         return module.perturb(name, value, variable_type(collection))
-    held = type(getattr(module, name, None)) is variable_type(collection)
+    has_it = type(getattr(module, name, None)) is variable_type(collection)
     call = _running.get()
-    if not held and may_make(collection):
+    if not has_it and may_make(collection):
         put_variable(module, collection, name, jax.tree.map(jnp.zeros_like, value))
-        held = True
-    if held:
+        has_it = True
+    if has_it:
         return jax.tree.map(jnp.add, value, getattr(module, name).get_value())
-    if call is not None and collection in call.given:
+    if call is not None and collection in call.collections:
         raise ValueError(
             f"the collection '{collection}' was given without the perturbation '{name}' of "
             f"{type(module).__name__}: pass all that init made, or none"

@@ -61,7 +61,7 @@ def compare(old: Certificate, new: Certificate) -> Verification:
     return Verification(tuple(lines), equal, apart, other)
 
 
-def entries(one: Certificate, scored: bool) -> tuple[Entries, ...]:
+def entries(one: Certificate, with_score: bool) -> tuple[Entries, ...]:
     """All that two certificates are compared by, in the order in which differences are named.
 
     The score is among them where it is one of the same parity.
@@ -78,7 +78,7 @@ def entries(one: Certificate, scored: bool) -> tuple[Entries, ...]:
         Entries("programs", {f"{s} {n}": x for s, side in sides.items() for n, x in side.programs.items()}, exact=True),
         Entries("rules used", dict.fromkeys(one.rules_used, "used"), exact=True, proof=False),
         Entries("not checked", dict.fromkeys(one.not_checked, "named"), exact=True, proof=False),
-        Entries("mutation score", _score(one, scored), exact=True, proof=False),
+        Entries("mutation score", _score(one, with_score), exact=True, proof=False),
     )  # fmt: skip
 
 
@@ -94,9 +94,11 @@ def _verdict(one: Certificate) -> dict[str, str]:
     }
 
 
-def _score(one: Certificate, scored: bool) -> dict[str, str]:
+def _score(one: Certificate, with_score: bool) -> dict[str, str]:
     score = one.mutation_score
-    return {"state": score.state, **{n: str(t) for n, t in score.sizes.items()}} if scored else {}
+    return (
+        {"state": score.state, **{n: str(t) for n, t in score.sizes.items()}} if with_score else {}
+    )
 
 
 def _leaves(sides: Mapping[str, Side], values: bool) -> Iterator[tuple[str, str]]:

@@ -141,7 +141,7 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class RunContext:
     """What is known of a run before it begins: its words, its files and the settings of jax."""
 
     command: tuple[Word, ...]

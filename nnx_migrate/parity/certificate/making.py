@@ -15,13 +15,13 @@ from nnx_migrate.parity.certificate.data import (
     Digest,
     Leaf,
     Number,
-    Prepared,
+    RunContext,
     Side,
     Spec,
 )
 from nnx_migrate.parity.certificate.provenance import provenance
 from nnx_migrate.parity.certificate.score import mutation_score
-from nnx_migrate.parity.comparison_result import Compared
+from nnx_migrate.parity.comparison_result import ComparisonResult
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 from nnx_migrate.parity.evaluation.shardings import show
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype, shape_dtype
@@ -31,13 +31,13 @@ _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 _SCRATCH = re.compile(r"nnx-migrate-(case|trees)-\w+")
 
 
-def certificate(prepared: Prepared, found: Compared) -> Certificate:
+def certificate(context: RunContext, found: ComparisonResult) -> Certificate:
     """The certificate of a run; whatever its verdict is, it certifies that."""
     report = found.report
     return Certificate(
-        command=prepared.command,
-        provenance=provenance(prepared.settings, found.platform, found.devices),
-        sources=prepared.sources,
+        command=context.command,
+        provenance=provenance(context.settings, found.platform, found.devices),
+        sources=context.sources,
         verdict=report.verdict,
         ok=report.ok,
         model=report.model,
@@ -46,7 +46,7 @@ def certificate(prepared: Prepared, found: Compared) -> Certificate:
         modes=report.modes,
         rules_used=report.rules_used,
         not_checked=tuple(map(_repeatable, report.not_checked)),
-        without_values=found.linen.skipped.get("init_values", ""),
+        without_values=found.linen.skip_reasons.get("init_values", ""),
         linen=_side(found.linen),
         nnx=_side(found.nnx),
         mutation_score=mutation_score(),

@@ -62,7 +62,7 @@ def certificate_of(text: str) -> Certificate:
             "verify it with that one, or run parity again"
         )
     body = {name: value for name, value in content.items() if name not in _HEADER}
-    certificate: Certificate = _decoded(Certificate, body, "")
+    certificate: Certificate = _decode(Certificate, body, "")
     return certificate
 
 
@@ -79,20 +79,20 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _decoded(hint: Any, value: Any, where: str) -> Any:
+def _decode(hint: Any, value: Any, where: str) -> Any:
     """A value of the annotated kind. Raises ValueError that names the entry."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if dataclasses.is_dataclass(hint):
         return _record(hint, value, where)
     if origin in (types.UnionType, typing.Union):  # one kind, or None
-        return None if value is None else _decoded(inner[0], value, where)
+        return None if value is None else _decode(inner[0], value, where)
     if origin is tuple:
         _require(isinstance(value, list), "a list", value, where)
-        return tuple(_decoded(inner[0], one, f"{where}[{n}]") for n, one in enumerate(value))
+        return tuple(_decode(inner[0], one, f"{where}[{n}]") for n, one in enumerate(value))
     if origin is Mapping:
         _require(isinstance(value, dict), "an object", value, where)
         return {
-            _decoded(inner[0], name, where): _decoded(inner[1], one, f"{where}[{name!r}]")
+            _decode(inner[0], name, where): _decode(inner[1], one, f"{where}[{name!r}]")
             for name, one in value.items()
         }
     if origin is typing.Literal:
@@ -115,7 +115,7 @@ def _record(kind: Any, value: Any, where: str) -> Any:
             )
     return kind(
         **{
-            name: _decoded(hint, value[name], f"{where}.{name}" if where else name)
+            name: _decode(hint, value[name], f"{where}.{name}" if where else name)
             for name, hint in hints.items()
         }
     )

@@ -19,7 +19,7 @@ _NOT_SEARCHED = ("__pycache__", "node_modules", "site-packages")
 _SIDES = {"linen": "before", "nnx": "after", "lazy": "after"}
 
 
-def sources_of(given: Mapping[str, str]) -> Sources:
+def sources_of(values: Mapping[str, str]) -> Sources:
     """Hashes of the files that the words of a run name, and of both sides' source code.
 
     Of a case's trees that is every file that ends in one of ``SUFFIXES``; beside the case file, which both sides
@@ -28,12 +28,12 @@ def sources_of(given: Mapping[str, str]) -> Sources:
     Raises:
         BadWord: a file or tree that the words name is not there.
     """
-    if "model" in given:
-        name = given["model"]
+    if "model" in values:
+        name = values["model"]
         model = MODELS.get(ALIASES.get(name, name))
-        own = {} if model is None else _fixtures(model.family, given.get("form", "explicit"))
-        return {**own, **_named(given, "rules")}
-    return {**_trees(given), **_named(given, "map")}
+        own = {} if model is None else _fixtures(model.family, values.get("form", "explicit"))
+        return {**own, **_named(values, "rules")}
+    return {**_trees(values), **_named(values, "map")}
 
 
 def changes(before: Sources, after: Sources) -> tuple[str, ...]:
@@ -62,14 +62,14 @@ def _fixtures(family: str, form: str) -> dict[str, dict[str, Digest]]:
     return groups
 
 
-def _trees(given: Mapping[str, str]) -> dict[str, dict[str, Digest]]:
-    case = Path(given["case"])
+def _trees(values: Mapping[str, str]) -> dict[str, dict[str, Digest]]:
+    case = Path(values["case"])
     if not case.is_file():
         raise BadWord(f"case={case}: no such file in {Path.cwd()}")
     beside = case.resolve().parent
     groups = {"case": _hashes(beside, {case.resolve(), *_importable(beside)})}
     try:
-        with open_trees(case, given.get("before"), given.get("after")) as trees:
+        with open_trees(case, values.get("before"), values.get("after")) as trees:
             for side, root in (("before", trees.before_root), ("after", trees.after_root)):
                 if root is not None:
                     groups[side] = _hashes(root, _files(root))
@@ -78,14 +78,14 @@ def _trees(given: Mapping[str, str]) -> dict[str, dict[str, Digest]]:
     return groups
 
 
-def _named(given: Mapping[str, str], key: str) -> dict[str, dict[str, Digest]]:
+def _named(values: Mapping[str, str], key: str) -> dict[str, dict[str, Digest]]:
     """The file that a word names; a name of our own rules is none."""
-    if key not in given or not (key == "map" or is_path(given[key])):
+    if key not in values or not (key == "map" or is_path(values[key])):
         return {}
-    path = Path(given[key])
+    path = Path(values[key])
     if not path.is_file():
         raise BadWord(f"{key}={path}: no such file in {Path.cwd()}")
-    return {key: {given[key]: Digest(digest(path.read_bytes()))}}
+    return {key: {values[key]: Digest(digest(path.read_bytes()))}}
 
 
 def _importable(folder: Path) -> Iterator[Path]:
@@ -99,13 +99,13 @@ def _importable(folder: Path) -> Iterator[Path]:
 
 def _files(root: Path) -> Iterator[Path]:
     for folder, below, names in os.walk(root):
-        below[:] = [name for name in below if _is_searched(Path(folder, name))]
+        below[:] = [name for name in below if _may_hold_sources(Path(folder, name))]
         yield from (Path(folder, name) for name in names if name.endswith(SUFFIXES))
 
 
-def _is_searched(folder: Path) -> bool:
-    hidden = folder.name.startswith(".") or folder.name in _NOT_SEARCHED
-    return not hidden and not (folder / "pyvenv.cfg").is_file()
+def _may_hold_sources(folder: Path) -> bool:
+    is_hidden = folder.name.startswith(".") or folder.name in _NOT_SEARCHED
+    return not is_hidden and not (folder / "pyvenv.cfg").is_file()
 
 
 def _hashes(root: Path, files: Iterable[Path]) -> dict[str, Digest]:

@@ -18,10 +18,10 @@ from nnx_migrate.parity.values import (
 
 _SHOWN = 20
 # Stages that only run where the case asks for them.
-_ASKED = ("specs", "specs_after_step", "losses_over_steps")
+_OPTIONAL_STAGES = ("specs", "specs_after_step", "losses_over_steps")
 
 
-def checked(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str] = ()) -> Check:
+def check_of(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str] = ()) -> Check:
     """Return a check that passes when nothing failed; the first failures are spelled out."""
     details = list(failures)
     status: Status = "fail" if details else "pass"
@@ -41,7 +41,7 @@ def by_path(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda path: (not path.startswith("params/"), path))
 
 
-def one_sided(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
+def one_sided_lines(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
     """Name what only one of the two sides has, in turns: what is shown first has both names."""
     left, right = set(ours), set(theirs)
     missing = [f"{path}: only in Linen" for path in by_path(left - right)]
@@ -49,7 +49,7 @@ def one_sided(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
     return [line for pair in zip_longest(missing, more) for line in pair if line is not None]
 
 
-def shared(ours: Arrays, theirs: Arrays) -> int:
+def common_count(ours: Arrays, theirs: Arrays) -> int:
     """Count what both sides have."""
     return len(ours.keys() & theirs.keys())
 
@@ -71,7 +71,7 @@ def differences(
         else:
             failed.append((relative_difference(ours[path], theirs[path]), line))
     worst_first = sorted(failed, key=lambda one: one[0], reverse=True)
-    failures = one_sided(ours, theirs) + [line for _, line in worst_first]
+    failures = one_sided_lines(ours, theirs) + [line for _, line in worst_first]
     for side, arrays in (("Linen", ours), ("NNX", theirs)):
         empty = emptiness(arrays.values())
         if empty:
@@ -81,7 +81,7 @@ def differences(
 
 def blocked_check(stage: str, linen: SideResult, nnx: SideResult) -> Check | None:
     """Return the check of a stage that one side could not run."""
-    if stage in linen.errors and stage in _ASKED:
+    if stage in linen.errors and stage in _OPTIONAL_STAGES:
         return Check(
             stage, "fail", 0, (f"asked for, and Linen itself cannot: {linen.errors[stage]}",)
         )
@@ -91,13 +91,13 @@ def blocked_check(stage: str, linen: SideResult, nnx: SideResult) -> Check | Non
         return Check(stage, "fail", 0, ("nothing was compared: the NNX model was not built",))
     if stage in nnx.errors:
         return Check(stage, "fail", 0, (f"NNX: {nnx.errors[stage]}",))
-    if stage in linen.skipped and stage in nnx.skipped:
-        return Check(stage, "not_run", 0, (linen.skipped[stage],))
-    if stage in linen.skipped or stage in nnx.skipped:
+    if stage in linen.skip_reasons and stage in nnx.skip_reasons:
+        return Check(stage, "not_run", 0, (linen.skip_reasons[stage],))
+    if stage in linen.skip_reasons or stage in nnx.skip_reasons:
         side, reason = (
-            ("Linen", linen.skipped[stage])
-            if stage in linen.skipped
-            else ("NNX", nnx.skipped[stage])
+            ("Linen", linen.skip_reasons[stage])
+            if stage in linen.skip_reasons
+            else ("NNX", nnx.skip_reasons[stage])
         )
         return Check(stage, "fail", 0, (f"only on the {side} side: {reason}",))
     return None

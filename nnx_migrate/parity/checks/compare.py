@@ -10,8 +10,14 @@ from typing import Any
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks import numbers, programs
 from nnx_migrate.parity.checks import shardings as compare_shardings
-from nnx_migrate.parity.checks.base import blocked_check, checked, differences, one_sided, shared
-from nnx_migrate.parity.checks.coverage import not_exercised
+from nnx_migrate.parity.checks.base import (
+    blocked_check,
+    check_of,
+    common_count,
+    differences,
+    one_sided_lines,
+)
+from nnx_migrate.parity.checks.coverage import coverage_gaps
 from nnx_migrate.parity.checks.modes import OneRun, over_modes, pairs, with_programs
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.report import CHECKS, Check, Verdict
@@ -53,7 +59,7 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         "specs_after_step": lambda: compare_shardings.specs_after_step(linen, nnx),
         "init_values": lambda: _of_variables("init_values", case, linen, nnx, _init_values),
         "forward": all_runs(numbers.forward),
-        "loss": all_runs(functools.partial(numbers.compared, "loss", lambda run: run.loss)),
+        "loss": all_runs(functools.partial(numbers.compare_arrays, "loss", lambda run: run.loss)),
         "gradients": all_runs(numbers.gradients),
         "losses_over_steps": lambda: _losses(case, linen, nnx),
         "rng": all_runs(numbers.rng),
@@ -69,19 +75,19 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         f"{check.name}: {check.details[0]}" for check in checks if check.status == "not_run"
     ]
     statuses = {check.name: check.status for check in checks}
-    not_checked += [*left_out, *not_exercised(case, linen, nnx, statuses["rng"] == "fail")]
+    not_checked += [*left_out, *coverage_gaps(case, linen, nnx, statuses["rng"] == "fail")]
     if found.units:
         not_checked.append(
             f"constraints: over mesh axes of size 1, which NNX leaves out: {', '.join(found.units)}"
         )
-    if nnx.bridged:
-        not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridged)}")
+    if nnx.bridges:
+        not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridges)}")
     if found.parts and ("fail" in statuses.values() or statuses["forward"] != "pass"):
         # Nothing speaks for a program that differs where any number does, or none was computed.
-        checks = tuple(_failed(check) if check.name == "program" else check for check in checks)
-    failed = any(check.status == "fail" for check in checks)
-    verdict = _verdict(failed, found, linen, nnx)
-    if verdict == "numerically_equal" and not linen.untraced:
+        checks = tuple(_as_failure(check) if check.name == "program" else check for check in checks)
+    has_failures = any(check.status == "fail" for check in checks)
+    verdict = _verdict(has_failures, found, linen, nnx)
+    if verdict == "numerically_equal" and not linen.eager_reason:
         not_checked += [
             f"program: not the same, so the numbers hold for the inputs of this case only: {line}"
             for line in found.parts
@@ -90,14 +96,16 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
     return Comparison(checks, verdict, tuple(not_checked), rules)
 
 
-def _failed(check: Check) -> Check:
+def _as_failure(check: Check) -> Check:
     return Check(check.name, "fail", check.leaves, check.details)
 
 
-def _verdict(failed: bool, found: programs.Programs, linen: SideResult, nnx: SideResult) -> Verdict:
-    if failed:
+def _verdict(
+    has_failures: bool, found: programs.Programs, linen: SideResult, nnx: SideResult
+) -> Verdict:
+    if has_failures:
         return "different"
-    if linen.untraced or found.parts or not _all_bits(linen, nnx):
+    if linen.eager_reason or found.parts or not _all_bits(linen, nnx):
         return "numerically_equal"
     return "identical" if found.same else "equal_by_rules"
 
@@ -123,14 +131,14 @@ def _stacks(linen: SideResult, nnx: SideResult) -> Check:
     failures = [*linen.problems, *nnx.problems]
     if (linen.stack, nnx.stack) != ("linen", "nnx"):
         failures.append(f"expected a Linen and an NNX side, found {linen.stack} and {nnx.stack}")
-    if "construct" not in nnx.errors and bool(linen.untraced) != bool(nnx.untraced):
+    if "construct" not in nnx.errors and bool(linen.eager_reason) != bool(nnx.eager_reason):
         failures.append("one side was compiled, the other ran operation by operation")
     failures += [
         f"NNX {stage}: {error}" for stage, error in nnx.errors.items() if stage == "construct"
     ]
     notes = [f"Linen: {linen.model}", f"NNX: {nnx.model}"]
-    notes += [f"still Linen, behind ToNNX: {name}" for name in nnx.bridged]
-    return checked("stacks", 2, failures, notes)
+    notes += [f"still Linen, behind ToNNX: {name}" for name in nnx.bridges]
+    return check_of("stacks", 2, failures, notes)
 
 
 def _control(linen: SideResult) -> Check:
@@ -139,7 +147,7 @@ def _control(linen: SideResult) -> Check:
         return Check("control", "not_run", 0, (numbers.NOTHING,))
     if not linen.control_leaves:
         failures.append("nothing was compared")
-    return checked("control", linen.control_leaves, failures)
+    return check_of("control", linen.control_leaves, failures)
 
 
 def _of_variables(
@@ -156,47 +164,49 @@ def _of_variables(
 
 
 def _paths(linen: SideResult, nnx: SideResult) -> Check:
-    failures = one_sided(linen.shapes, nnx.shapes)
+    failures = one_sided_lines(linen.shapes, nnx.shapes)
     if not linen.shapes and not nnx.shapes:
         failures.append(f"nothing was compared: the model has no variables{_STATELESS}")
-    notes = [f"no Linen counterpart by design: {', '.join(nnx.excluded)}"] if nnx.excluded else []
-    if nnx.shared:
-        notes.append(f"shared, so nnx.state lists them elsewhere: {', '.join(nnx.shared)}")
-    return checked("paths", len(linen.shapes.keys() & nnx.shapes.keys()), failures, notes)
+    notes = [f"no Linen counterpart by design: {', '.join(nnx.nnx_only)}"] if nnx.nnx_only else []
+    if nnx.shared_submodules:
+        notes.append(
+            f"shared, so nnx.state lists them elsewhere: {', '.join(nnx.shared_submodules)}"
+        )
+    return check_of("paths", len(linen.shapes.keys() & nnx.shapes.keys()), failures, notes)
 
 
 def _shapes(linen: SideResult, nnx: SideResult) -> Check:
-    shared = sorted(linen.shapes.keys() & nnx.shapes.keys())
+    common_paths = sorted(linen.shapes.keys() & nnx.shapes.keys())
     failures = [
         f"{path}: Linen {linen.shapes[path]}, NNX {nnx.shapes[path]}"
-        for path in shared
+        for path in common_paths
         if linen.shapes[path] != nnx.shapes[path]
     ]
-    if not shared:
+    if not common_paths:
         failures.append("nothing was compared")
-    return checked("shapes", len(shared), failures)
+    return check_of("shapes", len(common_paths), failures)
 
 
 def _losses(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
     stage = "losses_over_steps"
-    blocked = blocked_check(stage, linen, nnx)
-    if blocked is not None:
-        return blocked
+    not_run_check = blocked_check(stage, linen, nnx)
+    if not_run_check is not None:
+        return not_run_check
     failures, notes = differences(linen.losses, nnx.losses, case.tolerance)
-    return checked(stage, shared(linen.losses, nnx.losses), failures, notes)
+    return check_of(stage, common_count(linen.losses, nnx.losses), failures, notes)
 
 
 def _init_values(linen: SideResult, nnx: SideResult) -> Check:
     if "init_values" in nnx.errors:
-        return checked("init_values", 0, [f"NNX: {nnx.errors['init_values']}"])
-    if "init_values" in linen.skipped and "init_values" in nnx.skipped:
-        return Check("init_values", "not_run", 0, (linen.skipped["init_values"],))
+        return check_of("init_values", 0, [f"NNX: {nnx.errors['init_values']}"])
+    if "init_values" in linen.skip_reasons and "init_values" in nnx.skip_reasons:
+        return Check("init_values", "not_run", 0, (linen.skip_reasons["init_values"],))
     failures, _ = differences(linen.init_values, nnx.init_values, None)
     for side, ours, theirs in (("NNX", nnx, linen), ("Linen", linen, nnx)):
         failures += [
             f"under real keys only {side} repeats itself: {line}"
-            for line in ours.repeated
-            if line not in theirs.repeated
+            for line in ours.duplicates
+            if line not in theirs.duplicates
         ]
     if nnx.repeated_draws:
         failures.append(f"{nnx.repeated_draws} of {nnx.draws} NNX draws got a key used before")
@@ -204,23 +214,23 @@ def _init_values(linen: SideResult, nnx: SideResult) -> Check:
         # Only zero initialisers: nothing else differs, and the other checks start from random values.
         reason = "all initial values are zero on both sides; forward and gradients use random ones"
         return Check("init_values", "not_run", 0, (reason,))
-    return checked("init_values", shared(linen.init_values, nnx.init_values), failures)
+    return check_of("init_values", common_count(linen.init_values, nnx.init_values), failures)
 
 
 def _bytes(side: SideResult) -> dict[str, int]:
     """Bytes of one device: what of the training state lies there, and what the compiler adds."""
-    held: dict[str, int] = {}
+    bytes_by_kind: dict[str, int] = {}
     for path, layout in side.layouts.items():
         kind = "parameters" if path.startswith("params/") else "other state"
-        held[kind] = held.get(kind, 0) + layout.bytes
-    return {**held, **side.memory}
+        bytes_by_kind[kind] = bytes_by_kind.get(kind, 0) + layout.bytes
+    return {**bytes_by_kind, **side.memory}
 
 
 def _counts(name: str, ours: dict[str, int], theirs: dict[str, int]) -> Check:
     """Compare numbers by name; where neither side has any, none were asked for."""
     if not ours and not theirs:
         return Check(name, "not_run", 0, (_LATER,))
-    failures = one_sided(ours, theirs)
+    failures = one_sided_lines(ours, theirs)
     shared_names = [key for key in ours if key in theirs]
     failures += [
         f"{key}: Linen {ours[key]:,}, NNX {theirs[key]:,}"
@@ -228,4 +238,4 @@ def _counts(name: str, ours: dict[str, int], theirs: dict[str, int]) -> Check:
         if ours[key] != theirs[key]
     ]
     notes = [f"{key}: {ours[key]:,}" for key in shared_names]
-    return checked(name, len(shared_names), failures, notes)
+    return check_of(name, len(shared_names), failures, notes)

@@ -15,14 +15,14 @@ from nnx_migrate.parity.training.steps import SPECS
 _SHOWN = 3
 
 
-def not_exercised(
+def coverage_gaps(
     case: ParityCase, linen: SideResult, nnx: SideResult, rng_differs: bool
 ) -> Iterator[str]:
     """Yield a line for each that did not change, was not drawn or not run, with what would do it.
 
     Where the check `rng` failed, that says which streams only one side draws from.
     """
-    if any(FORWARD in one for side in (linen, nnx) for one in (side.errors, side.skipped)):
+    if any(FORWARD in one for side in (linen, nnx) for one in (side.errors, side.skip_reasons)):
         return  # nothing ran, and the check `forward` says so
     runs = [(linen.first, nnx.first)]
     runs += [(one.first, other.first) for one, other in pairs(linen, nnx)]
@@ -30,17 +30,17 @@ def not_exercised(
     for name in dict.fromkeys([*names, *case.collections]):
         if name != "params":
             yield from _collection(name, case, linen, nnx, runs)
-    yield from _thrown_away(case, linen, nnx)
+    yield from _dropped_sows(case, linen, nnx)
     yield from _streams(case, linen, nnx, runs, rng_differs)
-    if linen.names and SPECS in linen.skipped:
-        reason = linen.skipped[SPECS]
+    if linen.names and SPECS in linen.skip_reasons:
+        reason = linen.skip_reasons[SPECS]
         yield f"specs: {reason}: only names of axes are compared, no shardings and no constraints"
     for where, errors in (("", linen.errors), *_errors_of_modes(linen)):
         if INPUT_GRADIENTS in errors:
             error = errors[INPUT_GRADIENTS]
             yield f"gradients with respect to inputs{where}: Linen itself cannot: {error}"
     reasons: dict[str, list[str]] = {}
-    for text, reason in linen.fixed.items():
+    for text, reason in linen.fixed_arguments.items():
         reasons.setdefault(reason, []).append(text)
     for reason, texts in reasons.items():
         yield f"modes: only {', '.join(texts)} ({reason})"
@@ -65,25 +65,30 @@ def _collection(
 
     here = [path for numbers, _ in runs for path in numbers.collections]
     paths = list(dict.fromkeys(path for path in (*linen.shapes, *here) if is_in(path)))
-    changed = {path for ours, theirs in runs for path in _changed(ours) & _changed(theirs)}
-    still = [path for path in paths if path not in changed]
+    changing_paths = {
+        path for ours, theirs in runs for path in _changing_paths(ours) & _changing_paths(theirs)
+    }
+    still = [path for path in paths if path not in changing_paths]
     if paths and not still:
         return
     if len(still) < len(paths):
-        shown = few(still, _SHOWN)
-        yield f"collections: {len(still)} of {len(paths)} in {name} never changed: {shown}"
+        paths_text = few(still, _SHOWN)
+        yield f"collections: {len(still)} of {len(paths)} in {name} never changed: {paths_text}"
         return
     yield f"collections: {name} never changed: {_advice(name, case, linen, nnx)}"
 
 
-def _thrown_away(case: ParityCase, linen: SideResult, nnx: SideResult) -> Iterator[str]:
+def _dropped_sows(case: ParityCase, linen: SideResult, nnx: SideResult) -> Iterator[str]:
     """What a side sows into collections that no run asked for."""
-    asked = {*case.collections, *(name for run in linen.modes for name in run.mode.collections)}
-    asked |= {path.split("/", 1)[0] for path in linen.shapes}
+    collections = {
+        *case.collections,
+        *(name for run in linen.modes for name in run.mode.collections),
+    }
+    collections |= {path.split("/", 1)[0] for path in linen.shapes}
     names: dict[str, list[str]] = {}
     for path in dict.fromkeys((*linen.sown, *nnx.sown)):
         collection, _, name = path.partition("/")
-        if collection not in asked:
+        if collection not in collections:
             names.setdefault(collection, []).append(name)
     for collection, found in names.items():
         side = "Linen" if any(one.startswith(f"{collection}/") for one in linen.sown) else "NNX"
@@ -93,8 +98,8 @@ def _thrown_away(case: ParityCase, linen: SideResult, nnx: SideResult) -> Iterat
         )
 
 
-def _changed(numbers: Numbers) -> set[str]:
-    return numbers.collections.keys() - set(numbers.unchanged)
+def _changing_paths(numbers: Numbers) -> set[str]:
+    return numbers.collections.keys() - set(numbers.constant_collections)
 
 
 def _streams(
@@ -104,8 +109,8 @@ def _streams(
     runs: list[tuple[Numbers, Numbers]],
     differs: bool,
 ) -> Iterator[str]:
-    ours = {name for numbers, _ in runs for name in numbers.drawn}
-    theirs = {name for _, numbers in runs for name in numbers.drawn}
+    ours = {name for numbers, _ in runs for name in numbers.stream_names}
+    theirs = {name for _, numbers in runs for name in numbers.stream_names}
     for stream in case.rngs:
         if stream != "params" and stream not in ours | theirs:
             yield f"rng: {stream} was never drawn from: {_advice(None, case, linen, nnx)}"
@@ -123,17 +128,19 @@ def _streams(
 def _advice(collection: str | None, case: ParityCase, linen: SideResult, nnx: SideResult) -> str:
     """What would exercise it, as far as the call and the module tell."""
     ways = [f"pass {run.mode.name}" for run in nnx.modes if run.missing]
-    for text, reason in linen.fixed.items():
+    for text, reason in linen.fixed_arguments.items():
         if reason != ARGUMENT and "=" in text:
             ways.append(f"{'build the module with' if reason == FIELD else 'pass'} {_other(text)}")
     mutable = {*case.collections, *(name for run in linen.modes for name in run.mode.collections)}
     if collection is not None and collection not in mutable:
         ways.append(f"add collections=({collection!r},)")
     if not ways:
-        ways = [f"pass {_other(text)}" for text, why in linen.fixed.items() if why == ARGUMENT]
+        ways = [
+            f"pass {_other(text)}" for text, why in linen.fixed_arguments.items() if why == ARGUMENT
+        ]
     ran = [one.mode.name for one, _ in pairs(linen, nnx)]
-    tried = [f"not with {' or '.join(ran)} either"] if ran else []
-    found = "; ".join([*tried, *([" or ".join(ways)] if ways else [])])
+    attempts = [f"not with {' or '.join(ran)} either"] if ran else []
+    found = "; ".join([*attempts, *([" or ".join(ways)] if ways else [])])
     return found or "the call has no boolean argument that would switch it"
 
 

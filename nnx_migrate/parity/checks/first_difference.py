@@ -11,7 +11,7 @@ from typing import Any
 from jax.interpreters import mlir
 
 from nnx_migrate.parity.checks.base import few
-from nnx_migrate.parity.evaluation.program_features import is_model, joined
+from nnx_migrate.parity.evaluation.program_features import is_model, join_path
 from nnx_migrate.parity.programs.equivalences import RULES, STRUCTURAL
 from nnx_migrate.parity.programs.graphs import Reader, Scope, parse
 from nnx_migrate.parity.programs.terms import TensorType, Term, Terms
@@ -29,7 +29,7 @@ _SHOWN = 3  # results of one operation
 _FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+\.py)":(\d+)')
 
 
-def first_apart(left: str, right: str) -> str:
+def first_difference(left: str, right: str) -> str:
     """Say which operation of ``left`` is the first that ``right`` does not compute: module, line, type.
 
     And which of ``right`` that ``left`` does not, where it is another: an operation that is only there
@@ -44,28 +44,28 @@ def first_apart(left: str, right: str) -> str:
     with mlir.make_ir_context():
         terms = Terms(dict(RULES))
         modules = [parse(without_unit_axes(one)) for one in (left, right)]
-        known: set[int] = set()
-        found, returned = [], []
+        earlier_terms: set[int] = set()
+        found, result_terms = [], []
         for module in (modules[1], *modules):
-            reader = _Recorder(terms, rules, module, known)
+            reader = _Recorder(terms, rules, module, earlier_terms)
             *_, results, effects = reader.program()
-            known = reader.made
+            earlier_terms = reader.made
             found.append(_first(reader.alone, set(terms.reachable((*results, *effects)))))
-            returned.append(results)
-    which = _results_apart(_result_names(left), *returned[1:])
-    return ", ".join(part for part in (which, _told(*found[1:])) if part)
+            result_terms.append(results)
+    which = _differing_results(_result_names(left), *result_terms[1:])
+    return ", ".join(part for part in (which, _describe(*found[1:])) if part)
 
 
-def _results_apart(names: Sequence[str], ours: Sequence[int], theirs: Sequence[int]) -> str:
+def _differing_results(names: Sequence[str], ours: Sequence[int], theirs: Sequence[int]) -> str:
     """Name the results that differ, where they are the lesser part."""
     if not len(names) == len(ours) == len(theirs):
         return ""
-    apart = [
+    names_apart = [
         name for name, one, other in zip(names, ours, theirs, strict=True) if one != other and name
     ]
-    if 2 * len(apart) >= len(names) or not apart:
+    if 2 * len(names_apart) >= len(names) or not names_apart:
         return ""
-    return f"of {few(apart, _SHOWN)}"
+    return f"of {few(names_apart, _SHOWN)}"
 
 
 def _result_names(text: str) -> list[str]:
@@ -76,16 +76,16 @@ def _result_names(text: str) -> list[str]:
     return [path[-1] if path else "" for path in paths]
 
 
-def _told(ours: _Alone | None, theirs: _Alone | None) -> str:
+def _describe(ours: _Alone | None, theirs: _Alone | None) -> str:
     if ours is None:
         alone = theirs if theirs is not None and not theirs.follows else None
         return f"from {_place(alone.locations)} on: only NNX has {alone.what}" if alone else ""
-    told = f"from {_place(ours.locations)} on: Linen has {ours.what}"
+    linen_text = f"from {_place(ours.locations)} on: Linen has {ours.what}"
     if theirs is None or _key(theirs) == _key(ours):
-        return told
+        return linen_text
     if ours.what.startswith(_LOOP) and not theirs.follows:  # all of its body is in NNX's
-        return f"from {_place(theirs.locations)} on: only NNX has {theirs.what}; {told}"
-    return f"{told}, NNX {theirs.what} from {_place(theirs.locations)} on"
+        return f"from {_place(theirs.locations)} on: only NNX has {theirs.what}; {linen_text}"
+    return f"{linen_text}, NNX {theirs.what} from {_place(theirs.locations)} on"
 
 
 def _first(alone: Iterable[_Alone], used: set[int]) -> _Alone | None:
@@ -116,13 +116,13 @@ class _Alone:
 
 
 class _Recorder(Reader):
-    """Notes the numbers of all values, and the operations whose values are not ``known``."""
+    """Notes the numbers of all values, and the operations whose values are not among ``earlier_terms``."""
 
     def __init__(
-        self, terms: Terms, rules: frozenset[str], module: Any, known: Collection[int]
+        self, terms: Terms, rules: frozenset[str], module: Any, earlier_terms: Collection[int]
     ) -> None:
         super().__init__(terms, rules, module)
-        self.known = frozenset(known)
+        self.earlier_terms = frozenset(earlier_terms)
         self.made: set[int] = set()
         self.alone: list[_Alone] = []
         self._around: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class _Recorder(Reader):
         results = super()._operation(operation, operands, scope)
         self._around = around
         self.made.update(results)
-        if self.known.issuperset(results):
+        if self.earlier_terms.issuperset(results):
             # A loop that is the same is so by what it carries, not by the order of that.
             del self.alone[before:]
         elif operands and not (operation.name == "func.call" and self.alone[before:]):
@@ -150,7 +150,7 @@ class _Recorder(Reader):
         name = (("name", str(argument.location)),)
         return self._terms.intern(Term("argument", name, (), self._type(argument.type)))
 
-    def _carried(self, types: Sequence[TensorType], initial: tuple[int, ...]) -> list[int]:
+    def _loop_carry(self, types: Sequence[TensorType], initial: tuple[int, ...]) -> list[int]:
         """By what they start from: a loop that carries one value more has the others elsewhere."""
         loop = (("loop", str(self._loops)),)
         alike: Counter[Any] = Counter()
@@ -193,13 +193,13 @@ def _place(locations: tuple[str, ...]) -> str:
     for location in locations:
         found = _STACK.search(location)
         parts = found.group(1).split("/")[:-1] if found else []
-        inner = joined("", "/".join(part for part in parts if not _ADDED.fullmatch(part)))
+        inner = join_path("", "/".join(part for part in parts if not _ADDED.fullmatch(part)))
         # A loop's body has its modules' whole path again.
         again = module and f"{inner}/".startswith(f"{module.partition('/')[0]}/")
-        module = inner if again else joined(module, inner)
+        module = inner if again else join_path(module, inner)
     lines = [line for location in reversed(locations) for line in _frames(location)]
-    shown = f"({' from '.join(lines[:2])})" if lines else ""
-    return " ".join(part for part in (module, shown) if part)
+    lines_text = f"({' from '.join(lines[:2])})" if lines else ""
+    return " ".join(part for part in (module, lines_text) if part)
 
 
 def _frames(location: str) -> Iterator[str]:

@@ -27,17 +27,20 @@ def pairs(linen: SideResult, nnx: SideResult) -> Iterator[tuple[ModeRun, ModeRun
 def with_programs(linen: SideResult, nnx: SideResult) -> tuple[SideResult, SideResult]:
     """Both sides with the programs that both have in other modes among their own."""
     ours, theirs = dict(linen.programs), dict(nnx.programs)
-    unseen, others = dict(linen.unseen), dict(nnx.unseen)
-    located, elsewhere = dict(linen.located), dict(nnx.located)
+    features, others = dict(linen.features), dict(nnx.features)
+    debug_programs, elsewhere = dict(linen.debug_programs), dict(nnx.debug_programs)
     for one, other in pairs(linen, nnx):
         for name in one.programs.keys() & other.programs.keys():
             long = f"{name} with {one.mode.name}"
             ours[long], theirs[long] = one.programs[name], other.programs[name]
-            unseen[long], others[long] = one.unseen.get(name, ()), other.unseen.get(name, ())
-            located[long], elsewhere[long] = one.located.get(name, ""), other.located.get(name, "")
+            features[long], others[long] = one.features.get(name, ()), other.features.get(name, ())
+            debug_programs[long], elsewhere[long] = (
+                one.debug_programs.get(name, ""),
+                other.debug_programs.get(name, ""),
+            )
     return (
-        dataclasses.replace(linen, programs=ours, unseen=unseen, located=located),
-        dataclasses.replace(nnx, programs=theirs, unseen=others, located=elsewhere),
+        dataclasses.replace(linen, programs=ours, features=features, debug_programs=debug_programs),
+        dataclasses.replace(nnx, programs=theirs, features=others, debug_programs=elsewhere),
     )
 
 
@@ -96,6 +99,6 @@ def _as_side(side: SideResult, run: ModeRun) -> SideResult:
         second=run.second,
         others={},
         errors=run.errors,
-        skipped=run.skipped,
-        written=(),
+        skip_reasons=run.skip_reasons,
+        writes=(),
     )

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nnx_migrate.parity.checks.base import checked, few
-from nnx_migrate.parity.checks.first_difference import first_apart
-from nnx_migrate.parity.evaluation.program_features import Unseen
+from nnx_migrate.parity.checks.base import check_of, few
+from nnx_migrate.parity.checks.first_difference import first_difference
+from nnx_migrate.parity.evaluation.program_features import ProgramFeature
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.evaluation.shardings import show
 from nnx_migrate.parity.programs import canonical, graphs
@@ -30,14 +30,14 @@ _ELSEWHERE = (
 class Programs:
     """How far the programs agree: ``same`` text, the rules needed, or where they part.
 
-    ``unseen`` are the differences of those that part which no number can show. ``units`` are the mesh
+    ``hidden_lines`` are the differences of those that part which no number can show. ``units`` are the mesh
     axes of size 1 that Linen's constraints name where NNX's name none.
     """
 
     same: bool
     rules: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
-    unseen: tuple[str, ...] = ()
+    hidden_lines: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
 
 
@@ -45,84 +45,92 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
     """Compare the programs that both sides have."""
     rules: list[str] = []
     parts: list[str] = []
-    unseen: list[str] = []
+    hidden_lines: list[str] = []
     units: list[str] = []
     for name in sorted(linen.programs.keys() & nnx.programs.keys()):
         ours, theirs = linen.programs[name], nnx.programs[name]
-        sides = linen.unseen.get(name, ()), nnx.unseen.get(name, ())
-        unseen += [] if name == INIT else _of_asked(*sides)
+        sides = linen.features.get(name, ()), nnx.features.get(name, ())
+        hidden_lines += [] if name == INIT else _spec_axis_differences(*sides)
         if ours == theirs:
             continue
         try:
-            needed = graphs.equal_by_rules(ours, theirs)
+            rules_needed = graphs.equal_by_rules(ours, theirs)
         except ValueError as error:
             parts.append(f"{name}: {' '.join(str(error).split())[:300]}")
             continue
-        if needed is None:
+        if rules_needed is None:
             parts.append(f"{name}: {_where(name, linen, nnx)}")
-            unseen += [] if name == INIT else _unseen(name, linen, nnx)
+            hidden_lines += [] if name == INIT else _hidden_differences(name, linen, nnx)
         else:
-            rules += [rule for rule in needed if rule not in rules]
+            rules += [rule for rule in rules_needed if rule not in rules]
         if name != INIT:
-            unseen += _of_units(*sides)
-            units += _left_out(*sides)
-    unseen = list(dict.fromkeys(unseen))
+            hidden_lines += _unit_axis_differences(*sides)
+            units += _axes_left_out(*sides)
+    hidden_lines = list(dict.fromkeys(hidden_lines))
     return Programs(
         not rules and not parts,
         tuple(rules),
         tuple(parts),
-        tuple(unseen),
+        tuple(hidden_lines),
         tuple(dict.fromkeys(units)),
     )
 
 
 def _where(name: str, linen: SideResult, nnx: SideResult) -> str:
     """Where the programs part, in the model if that is known."""
-    kept = few(nnx.held, _PLACES)
-    told = f"NNX keeps arrays of its constructor that are no variables: {kept}; " if kept else ""
-    place = first_apart(linen.located.get(name, ""), nnx.located.get(name, ""))
+    array_names = few(nnx.plain_arrays, _PLACES)
+    prefix = (
+        f"NNX keeps arrays of its constructor that are no variables: {array_names}; "
+        if array_names
+        else ""
+    )
+    place = first_difference(linen.debug_programs.get(name, ""), nnx.debug_programs.get(name, ""))
     if place:
-        return told + place
+        return prefix + place
     sides = (without_unit_axes(side.programs[name]) for side in (linen, nnx))
-    return told + canonical.first_line_apart(*sides)
+    return prefix + canonical.first_line_apart(*sides)
 
 
-def _unseen(name: str, linen: SideResult, nnx: SideResult) -> list[str]:
+def _hidden_differences(name: str, linen: SideResult, nnx: SideResult) -> list[str]:
     """What numbers cannot show of two programs that part: lost, added, or on other values."""
-    ours, theirs = linen.unseen.get(name, ()), nnx.unseen.get(name, ())
+    ours, theirs = linen.features.get(name, ()), nnx.features.get(name, ())
     found = [*_alone(ours, theirs, "lost"), *_alone(theirs, ours, "only in NNX")]
     texts = linen.programs[name], nnx.programs[name]
     for without, line in () if found else _ELSEWHERE:
         if graphs.same_but(*texts, without):
-            return [f"{name}: {line}{_moved(ours, theirs)}"]
+            return [f"{name}: {line}{_first_place(ours, theirs)}"]
     return found
 
 
-def _of_units(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]:
+def _unit_axis_differences(
+    ours: Sequence[ProgramFeature], theirs: Sequence[ProgramFeature]
+) -> Iterator[str]:
     """Yield what differs only in mesh axes of size 1, among what is there on both sides.
 
     NNX may leave them all out, as ``nnx_migrate.sharding`` does; one that names others than Linen was
     given other logical names.
     """
     mine, others = ([one for one in side if one.units] for side in (ours, theirs))
-    known = Counter(map(_key, ours))
+    linen_counts = Counter(map(_key, ours))
     more = Counter(map(_whole, others)) - Counter(map(_whole, mine))
-    keys = {_key(one) for one in others if _whole(one) in more and _key(one) in known}
+    keys = {_key(one) for one in others if _whole(one) in more and _key(one) in linen_counts}
     yield from _alone([one for one in mine if _key(one) in keys], others, "lost", _whole)
     yield from _alone([one for one in others if _key(one) in keys], mine, "only in NNX", _whole)
 
 
-def _of_asked(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]:
+def _spec_axis_differences(
+    ours: Sequence[ProgramFeature], theirs: Sequence[ProgramFeature]
+) -> Iterator[str]:
     """Yield the constraints whose logical names stand for other mesh axes of size 1 than Linen's.
 
     Which of several that look the same stands for which, and in which dimension, is not compared.
     """
-    unknown = {_key(one) for one in (*ours, *theirs) if one.asked is None}
-    known = {_key(one) for one in theirs} - unknown
-    for key in dict.fromkeys(_key(one) for one in ours if _key(one) in known):
+    unknown = {_key(one) for one in (*ours, *theirs) if one.spec_axes is None}
+    common_keys = {_key(one) for one in theirs} - unknown
+    for key in dict.fromkeys(_key(one) for one in ours if _key(one) in common_keys):
         mine, others = ([one for one in side if _key(one) == key] for side in (ours, theirs))
         left, right = (
-            {axis for one in side for axis in one.asked or ()} for side in (mine, others)
+            {axis for one in side for axis in one.spec_axes or ()} for side in (mine, others)
         )
         if left != right:
             places = list(dict.fromkeys(one.place for one in others if one.place))
@@ -131,7 +139,9 @@ def _of_asked(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]
             yield "{} over mesh axes of size 1: Linen {}, NNX {}{}".format(key, *named, where)
 
 
-def _left_out(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]:
+def _axes_left_out(
+    ours: Sequence[ProgramFeature], theirs: Sequence[ProgramFeature]
+) -> Iterator[str]:
     """The mesh axes of size 1 that Linen names where NNX names none."""
     mine, others = (Counter(_key(one) for one in side if not one.units) for side in (ours, theirs))
     bare = others - mine
@@ -139,19 +149,19 @@ def _left_out(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> Iterator[str]
     return (axis for units in named for axes in units for axis in axes)
 
 
-def _key(one: Unseen) -> str:
+def _key(one: ProgramFeature) -> str:
     return f"{one.kind} {one.what}"
 
 
-def _whole(one: Unseen) -> str:
+def _whole(one: ProgramFeature) -> str:
     return f"{_key(one)} with {show(one.units)} of size 1" if one.units else _key(one)
 
 
 def _alone(
-    ours: Sequence[Unseen],
-    theirs: Sequence[Unseen],
+    ours: Sequence[ProgramFeature],
+    theirs: Sequence[ProgramFeature],
     word: str,
-    key: Callable[[Unseen], str] = _key,
+    key: Callable[[ProgramFeature], str] = _key,
 ) -> Iterator[str]:
     """Yield one line per kind of operation that the first side has more often."""
     mine, others = (Counter(map(key, side)) for side in (ours, theirs))
@@ -164,18 +174,18 @@ def _alone(
         yield f"{what} {word}{places}"
 
 
-def _moved(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> str:
+def _first_place(ours: Sequence[ProgramFeature], theirs: Sequence[ProgramFeature]) -> str:
     """The first operation whose lines have no counterpart of the same text."""
 
-    def told(one: Unseen) -> tuple[str, ...]:
+    def line_texts(one: ProgramFeature) -> tuple[str, ...]:
         return tuple(text for _, text in one.lines)
 
-    alone = Counter(map(told, ours)) - Counter(map(told, theirs))
-    place = next((one.place for one in ours if told(one) in alone), "")
+    alone = Counter(map(line_texts, ours)) - Counter(map(line_texts, theirs))
+    place = next((one.place for one in ours if line_texts(one) in alone), "")
     return f": {place}" if place else ""
 
 
-def _places(ours: Sequence[Unseen], theirs: Sequence[Unseen], count: int) -> str:
+def _places(ours: Sequence[ProgramFeature], theirs: Sequence[ProgramFeature], count: int) -> str:
     """Where the ones without a counterpart are, by the text of their lines; else where any is.
 
     The outer line first: the inner one is often that of a function which adds every constraint.
@@ -188,8 +198,8 @@ def _places(ours: Sequence[Unseen], theirs: Sequence[Unseen], count: int) -> str
             found = alone
     names = list(dict.fromkeys(one.place for one in found if one.place))
     sure = len(found) == count or len({one.place for one in found}) == 1
-    shown = few(names, _PLACES, between="; ", more="more places")
-    return f": {'' if sure else 'one of '}{shown}" if names else ""
+    names_text = few(names, _PLACES, between="; ", more="more places")
+    return f": {'' if sure else 'one of '}{names_text}" if names else ""
 
 
 def program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
@@ -199,13 +209,13 @@ def program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
         for name in linen.programs
         if name not in nnx.programs
     ]
-    if linen.untraced:
-        return Check("program", "not_run", 0, (linen.untraced,))
+    if linen.eager_reason:
+        return Check("program", "not_run", 0, (linen.eager_reason,))
     if not linen.programs:
         failures.append("nothing was compared")
     # What is sure first; with "one of" only the kind is known.
-    failures += sorted(found.unseen, key=lambda line: ": one of " in line)
+    failures += sorted(found.hidden_lines, key=lambda line: ": one of " in line)
     leaves = len(linen.programs.keys() & nnx.programs.keys())
     notes = [f"not the same program: {line}" for line in found.parts]
     notes += [f"the same by {', '.join(found.rules)}"] if found.rules else []
-    return checked("program", leaves, failures, notes)
+    return check_of("program", leaves, failures, notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.parity.checks.base import blocked_check, by_path, checked, one_sided
+from nnx_migrate.parity.checks.base import blocked_check, by_path, check_of, one_sided_lines
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.evaluation.shardings import ArrayLayout, Layouts, show, unit_axes
 from nnx_migrate.parity.report import Check
@@ -16,13 +16,13 @@ def specs(linen: SideResult, nnx: SideResult) -> Check:
 
     Without a mesh or rules, only what axes are named: what Linen names has to be named alike.
     """
-    blocked = blocked_check("specs", linen, nnx) or _unannotated(
+    not_run_check = blocked_check("specs", linen, nnx) or _no_names_check(
         "specs", linen.layouts, nnx.layouts
     )
-    if blocked is not None and blocked.status == "not_run" and linen.names:
-        return _of_names(blocked, linen, nnx)
-    if blocked is not None:
-        return blocked
+    if not_run_check is not None and not_run_check.status == "not_run" and linen.names:
+        return _of_names(not_run_check, linen, nnx)
+    if not_run_check is not None:
+        return not_run_check
     ours, theirs = linen.layouts, nnx.layouts
     bare = _bare(ours)
     notes = [f"without logical axis names: {', '.join(bare)}"] if bare else []
@@ -30,18 +30,18 @@ def specs(linen: SideResult, nnx: SideResult) -> Check:
     if units:
         notes.append(f"in specs, but of size 1 on this mesh: {', '.join(units)}")
     failures = _differing(ours, theirs)
-    return checked("specs", len(ours.keys() & theirs.keys()), failures, notes)
+    return check_of("specs", len(ours.keys() & theirs.keys()), failures, notes)
 
 
-def _of_names(blocked: Check, linen: SideResult, nnx: SideResult) -> Check:
+def _of_names(not_run_check: Check, linen: SideResult, nnx: SideResult) -> Check:
     """Compare the names of axes alone."""
     failures = [
         f"{path}: names: Linen {_text(names)}, NNX {_text(nnx.names.get(path))}"
         for path, names in linen.names.items()
         if path in nnx.shapes and nnx.names.get(path) != names
     ]
-    found = checked("specs", len(linen.names.keys() & nnx.names.keys()), failures)
-    notes = (f"only the names of axes: {line}" for line in blocked.details)
+    found = check_of("specs", len(linen.names.keys() & nnx.names.keys()), failures)
+    notes = (f"only the names of axes: {line}" for line in not_run_check.details)
     return dataclasses.replace(found, details=(*found.details, *notes))
 
 
@@ -49,21 +49,23 @@ def specs_after_step(linen: SideResult, nnx: SideResult) -> Check:
     """Compare it after a step; on the NNX side the step must not have changed any spec."""
     stage = "specs_after_step"
     ours, theirs = linen.layouts_after, nnx.layouts_after
-    blocked = blocked_check(stage, linen, nnx) or _unannotated(stage, linen.layouts, nnx.layouts)
-    if blocked is not None:
-        return blocked
+    not_run_check = blocked_check(stage, linen, nnx) or _no_names_check(
+        stage, linen.layouts, nnx.layouts
+    )
+    if not_run_check is not None:
+        return not_run_check
     failures = [
         *_differing(ours, theirs),
         *(f"NNX: {line}" for line in _changes(nnx.layouts, theirs)),
     ]
     notes = [
         f"placed by the compiler, alike on both sides: {line}"
-        for line in _moved(linen.layouts, ours)
+        for line in _layout_changes(linen.layouts, ours)
     ]
-    return checked(stage, len(ours.keys() & theirs.keys()), failures, notes)
+    return check_of(stage, len(ours.keys() & theirs.keys()), failures, notes)
 
 
-def _unannotated(stage: str, ours: Layouts, theirs: Layouts) -> Check | None:
+def _no_names_check(stage: str, ours: Layouts, theirs: Layouts) -> Check | None:
     """Where neither side names any axis, every spec is empty and proves nothing."""
     if any(one.names is not None for one in (*ours.values(), *theirs.values())):
         return None
@@ -76,13 +78,13 @@ def _differing(ours: Layouts, theirs: Layouts) -> Iterator[str]:
 
     Nothing to compare is a difference.
     """
-    yield from one_sided(ours, theirs)
-    shared = by_path(ours.keys() & theirs.keys())
-    for path in shared:
+    yield from one_sided_lines(ours, theirs)
+    common_paths = by_path(ours.keys() & theirs.keys())
+    for path in common_paths:
         line = _difference(ours[path], theirs[path])
         if line:
             yield f"{path}: {line}"
-    if not shared:
+    if not common_paths:
         yield "nothing was compared"
 
 
@@ -106,7 +108,7 @@ def _changes(before: Layouts, after: Layouts) -> Iterator[str]:
             yield f"{path}: {show(old.spec)} before the step, {show(new.spec)} after it"
 
 
-def _moved(before: Layouts, after: Layouts) -> Iterator[str]:
+def _layout_changes(before: Layouts, after: Layouts) -> Iterator[str]:
     """Yield one line per array that a step left in another place: the compiler chose so."""
     for path, old in before.items():
         if path in after and old.placed != after[path].placed:

@@ -3,7 +3,7 @@
 Flax derives the keys of the two sides differently (Linen: a hash of the scope path, flax/core/
 scope.py; NNX: a counter per stream, flax/nnx/rnglib.py). Under ``constant_key`` both hand out the
 same key at every draw of a stream: initialisers and dropout masks then agree bit for bit, or something
-else differs, such as the stream. What it cannot see is two sites that share a key: ``recorded_draws``
+else differs, such as the stream. What it cannot see is two sites that share a key: ``record_draws``
 sees that of initial values, ``distinct_keys`` of a call.
 """
 
@@ -38,18 +38,18 @@ def own_streams(names: Iterable[str]) -> tuple[str, ...]:
 
 @contextmanager
 def constant_key(
-    key: Any, streams: Iterable[str] = (), drawn: set[str] | None = None
+    key: Any, streams: Iterable[str] = (), stream_names: set[str] | None = None
 ) -> Iterator[None]:
     """Make every ``make_rng`` of Linen and every stream of NNX return ``key``, or one made of it.
 
     Each of the ``streams`` of a case has its own, by the name that a draw asks for: inside of a lift
     that does not hand a stream on Linen falls back to ``params``, NNX does not. What is drawn from
-    other streams, which fall back on both sides, has ``key``. The names are noted in ``drawn``.
+    other streams, which fall back on both sides, has ``key``. The names are noted in ``stream_names``.
     Counters still advance and missing streams still raise, as without it. ``key`` may be a
     tracer.
     """
 
-    names = set() if drawn is None else drawn
+    names = set() if stream_names is None else stream_names
     keys = {name: _key_of(key, name) for name in own_streams(streams)}
 
     def constant(own: Any, name: str) -> Any:
@@ -86,7 +86,7 @@ def replaced_keys(replacement: Callable[[Any, str], Any]) -> Iterator[None]:
     linen_draw, lazy_draw = Scope.make_rng, LazyScope.make_rng
     draws = {kind: drawing(vars(kind)["__call__"]) for kind in _STREAMS}
     jax.clear_caches()
-    with _replaced(make_rng, make_lazy_rng, draws):
+    with _patch(make_rng, make_lazy_rng, draws):
         yield
     jax.clear_caches()
 
@@ -95,7 +95,7 @@ _INITIAL = frozenset(_FALLBACKS)  # streams of initial values
 
 
 @contextmanager
-def recorded_draws(keys: list[bytes]) -> Iterator[None]:
+def record_draws(keys: list[bytes]) -> Iterator[None]:
     """Append the key data of every draw of an NNX model to ``keys``, those in lifts included.
 
     It draws from streams, and lazy modules from their scopes.
@@ -106,7 +106,7 @@ def recorded_draws(keys: list[bytes]) -> Iterator[None]:
     def record(data: Any) -> None:
         keys.append(np.asarray(data).tobytes())
 
-    def noted(key: Any) -> Any:
+    def note_bits(key: Any) -> Any:
         data = jax.random.key_data(key)
         if isinstance(data, jax.core.Tracer):
             jax.debug.callback(record, data)
@@ -125,24 +125,24 @@ def recorded_draws(keys: list[bytes]) -> Iterator[None]:
         if (stream, place) not in places:
             places.add((stream, place))
             with jax.ensure_compile_time_eval():
-                folded = LazyRng.create(jax.random.key(0), *place).as_jax_rng()
-                keys.append(stream.encode() + np.asarray(jax.random.key_data(folded)).tobytes())
+                folded_key = LazyRng.create(jax.random.key(0), *place).as_jax_rng()
+                keys.append(stream.encode() + np.asarray(jax.random.key_data(folded_key)).tobytes())
         return key
 
     def draw(stream: RngStream) -> Any:
         key = nnx_draw(stream)
         # Lazy modules run the calls of explicit ones to make their variables, maybe more than once:
         # what a call draws from other streams is no initial value.
-        return noted(key) if stream.tag in _INITIAL else key
+        return note_bits(key) if stream.tag in _INITIAL else key
 
     lazy_draw, nnx_draw = LazyScope.make_rng, RngStream.__call__
-    with _replaced(Scope.make_rng, make_lazy_rng, {RngStream: draw}):
+    with _patch(Scope.make_rng, make_lazy_rng, {RngStream: draw}):
         yield
         jax.effects_barrier()
 
 
 @contextmanager
-def _replaced(
+def _patch(
     make_rng: Callable[..., Any],
     make_lazy_rng: Callable[..., Any],
     draws: Mapping[type[RngStream], Callable[..., Any]],

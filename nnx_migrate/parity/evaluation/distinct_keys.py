@@ -30,12 +30,12 @@ def distinct_keys(call: Callable[[Any], Any], operands: Any) -> int:
     found: set[bytes] = set()
     kind = _observing(found)
 
-    def observed(key: Any, _: str) -> Any:
+    def observe(key: Any, _: str) -> Any:
         is_typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
         data = jax.random.key_data(key) if is_typed else key
         return jax.random.wrap_key_data(data, impl=kind)
 
-    with replaced_keys(observed):
+    with replaced_keys(observe):
         run = jax.jit(call).lower(operands).compile(_OPTIONS)
         jax.block_until_ready(run(operands))
         jax.effects_barrier()
@@ -52,8 +52,8 @@ def _observing(found: set[bytes]) -> Any:
     def bits(data: Any, width: int, shape: tuple[int, ...]) -> Any:
         like = jax.ShapeDtypeStruct(data.shape, data.dtype)
         # Pure, so that it goes where nothing needs its result.
-        kept = jax.pure_callback(record, like, data, vmap_method="broadcast_all")
-        return _BASE.random_bits(kept, width, shape)
+        key_data = jax.pure_callback(record, like, data, vmap_method="broadcast_all")
+        return _BASE.random_bits(key_data, width, shape)
 
     return jax.extend.random.define_prng_impl(
         key_shape=_BASE.key_shape,

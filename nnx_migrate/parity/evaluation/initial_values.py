@@ -11,7 +11,7 @@ import numpy as np
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.evaluation.constant_key import constant_key
 from nnx_migrate.parity.evaluation.measure import KEYS, Variables
-from nnx_migrate.parity.evaluation.running import as_run, retraced
+from nnx_migrate.parity.evaluation.running import as_run, trace_with_retry
 from nnx_migrate.parity.values import Arrays, fetch, is_inexact, same_bits, to_host
 
 
@@ -26,7 +26,7 @@ def initialise(
         with constant_key(key, case.rngs):
             return build()
 
-    values = retraced(lambda: as_run(case, run)(jax.random.key(KEYS[0])))
+    values = trace_with_retry(lambda: as_run(case, run)(jax.random.key(KEYS[0])))
     return fetch(values), values
 
 
@@ -38,7 +38,7 @@ def repetitions(values: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[s
     keys. A lift may stack along any axis.
     """
     found: list[str] = []
-    seen: dict[tuple[Any, ...], str] = {}
+    paths_by_value: dict[tuple[Any, ...], str] = {}
     for path, value in sorted(values.items()):
         array = to_host(value)
         if not is_inexact(array.dtype) or array.size < 2 or bool(np.all(array == array.flat[0])):
@@ -46,9 +46,9 @@ def repetitions(values: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[s
         if path in others and same_bits(array, others[path]):
             continue
         fingerprint = (array.shape, str(array.dtype), array.tobytes())
-        if fingerprint in seen:
-            found.append(f"{path} = {seen[fingerprint]}")
-        seen.setdefault(fingerprint, path)
+        if fingerprint in paths_by_value:
+            found.append(f"{path} = {paths_by_value[fingerprint]}")
+        paths_by_value.setdefault(fingerprint, path)
         found += [f"{path}: every slice along axis {axis} is the same" for axis in _alike(array)]
     return tuple(found)
 

@@ -40,23 +40,23 @@ class LinenNames:
     def variables(self, state: nnx.State[Any, Any]) -> tuple[Variables, tuple[str, ...]]:
         """Return array values by Linen path, and the paths of what has no Linen counterpart."""
         values: Variables = {}
-        excluded: list[str] = []
+        nnx_only: list[str] = []
         for path, variable in nnx.to_flat_state(state):
             attribute = path_of_attribute(path)
             if not isinstance(variable, nnx.Variable):
-                excluded.append(f"{attribute} (plain array)")
+                nnx_only.append(f"{attribute} (plain array)")
             elif isinstance(variable, nnx.RngState):
-                excluded.append(attribute)
+                nnx_only.append(attribute)
             else:
                 values |= self._leaves(attribute, variable)
-        return values, tuple(excluded)
+        return values, tuple(nnx_only)
 
     def _leaves(self, attribute: str, variable: Any) -> Variables:
         prefix = f"{collection_of(type(variable))}/{self.linen_module_path(attribute)}"
         leaves, _ = named_leaves(variable.get_value())
         return {f"{prefix}/{name}" if name else prefix: leaf for name, leaf in leaves.items()}
 
-    def replaced(
+    def with_values(
         self, state: nnx.State[Any, Any], variables: Mapping[str, Any]
     ) -> nnx.State[Any, Any]:
         """Return the state with the values of ``variables``; what is excluded stays as it is."""
@@ -74,13 +74,13 @@ class LinenNames:
 _OF_FLAX = "_pytree__"  # attributes in which nnx.Pytree keeps what it knows of the others
 
 
-def unmatched(path_map: Mapping[str, str], attributes: Iterable[str]) -> dict[str, str]:
+def unused_entries(path_map: Mapping[str, str], attributes: Iterable[str]) -> dict[str, str]:
     """The entries of a map, Linen path to NNX path, that lead to none of the paths or what is above them."""
-    known = tuple(attributes)
+    paths = tuple(attributes)
     return {
         old: new
         for old, new in path_map.items()
-        if not any(path == new or path.startswith(f"{new}/") for path in known)
+        if not any(path == new or path.startswith(f"{new}/") for path in paths)
     }
 
 

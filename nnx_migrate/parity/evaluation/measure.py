@@ -26,9 +26,9 @@ from nnx_migrate.parity.evaluation.outputs import (
     plain_values,
     structure,
 )
-from nnx_migrate.parity.evaluation.program_features import Unseen, note_program
+from nnx_migrate.parity.evaluation.program_features import ProgramFeature, note_program
 from nnx_migrate.parity.evaluation.results import Numbers
-from nnx_migrate.parity.evaluation.running import describe_error, retraced
+from nnx_migrate.parity.evaluation.running import describe_error, trace_with_retry
 from nnx_migrate.parity.programs import canonical
 from nnx_migrate.parity.values import (
     fetch,
@@ -48,18 +48,18 @@ LOSS_AND_GRADIENTS, INPUT_GRADIENTS = "loss_and_grad", "input_gradients"
 
 
 @dataclass
-class Measured:
+class Measurement:
     """What running one side's programs gave; filled stage by stage."""
 
     first: Numbers = field(default_factory=Numbers)
     second: Numbers = field(default_factory=Numbers)
     others: dict[str, Numbers] = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
-    located: dict[str, str] = field(default_factory=dict)
-    unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
+    debug_programs: dict[str, str] = field(default_factory=dict)
+    features: dict[str, tuple[ProgramFeature, ...]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
-    raised: dict[str, Exception] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
+    exceptions: dict[str, Exception] = field(default_factory=dict)
+    skip_reasons: dict[str, str] = field(default_factory=dict)
     control: list[str] = field(default_factory=list)
     control_leaves: int = 0
 
@@ -87,40 +87,42 @@ def measure(
     arrays: Sequence[Any],
     *,
     control: bool,
-) -> Measured:
+) -> Measurement:
     """Run forward, loss and gradients of one side under both keys; with ``control``, twice.
 
     A stage that raises is recorded under its name and the next one still runs.
     """
-    result = Measured()
+    result = Measurement()
     call = SideCall(case, apply, arguments, (dict(variables), list(arrays)), control)
     for name, stage in ((FORWARD, measure_forward), (LOSS_AND_GRADIENTS, _loss_and_gradients)):
         try:
-            retraced(functools.partial(stage, call, result))
+            trace_with_retry(functools.partial(stage, call, result))
         except NoLoss as reason:
-            result.skipped |= {LOSS: str(reason), GRADIENTS: str(reason)}
+            result.skip_reasons |= {LOSS: str(reason), GRADIENTS: str(reason)}
         except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
-            failed = (name,) if name == FORWARD else (LOSS, GRADIENTS)
-            result.errors |= dict.fromkeys(failed, describe_error(error))
-            result.raised |= dict.fromkeys(failed, error)
+            stages = (name,) if name == FORWARD else (LOSS, GRADIENTS)
+            result.errors |= dict.fromkeys(stages, describe_error(error))
+            result.exceptions |= dict.fromkeys(stages, error)
     measure_input_gradients(call, result)
     return result
 
 
 @dataclass
-class Seen:
+class TraceNotes:
     """What tracing a call shows beside its arrays: an entry per trace, and the streams drawn from."""
 
     structures: list[str] = field(default_factory=list)
     plain: list[dict[str, str]] = field(default_factory=list)
     paths: list[list[str]] = field(default_factory=list)
-    drawn: set[str] = field(default_factory=set)
+    stream_names: set[str] = field(default_factory=set)
     keys: int | None = None
 
-    def numbers(self, variables: Mapping[str, Any], leaves: list[Any], mutated: Any) -> Numbers:
-        """What a run gave: ``leaves`` are its outputs, ``mutated`` the collections it returned."""
-        collections = fetch(mutated)
-        unchanged = [
+    def numbers(
+        self, variables: Mapping[str, Any], leaves: list[Any], new_variables: Any
+    ) -> Numbers:
+        """What a run gave: ``leaves`` are its outputs, ``new_variables`` the collections it returned."""
+        collections = fetch(new_variables)
+        constant_collections = [
             path
             for path, value in collections.items()
             if path in variables and same_bits(value, to_host(variables[path]))
@@ -130,32 +132,34 @@ class Seen:
             outputs=fetch(dict(zip(self.paths[-1], leaves, strict=True))),
             collections=collections,
             plain=self.plain[-1],
-            unchanged=tuple(unchanged),
-            drawn=tuple(sorted(self.drawn)),
+            constant_collections=tuple(constant_collections),
+            stream_names=tuple(sorted(self.stream_names)),
             keys=self.keys,
         )
 
 
-def called(call: SideCall, seen: Seen) -> Callable[..., tuple[Any, list[Any], Variables]]:
+def forward_run(
+    call: SideCall, notes: TraceNotes
+) -> Callable[..., tuple[Any, list[Any], Variables]]:
     """Return ``run(variables, key, arrays) -> (outputs, their arrays, what it changed)``."""
 
     def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
-        with constant_key(key, call.case.rngs, seen.drawn):
-            outputs, mutated = call.apply(variables, *call.arguments.rebuild(arrays))
-        seen.structures.append(structure(outputs))
-        seen.plain.append(plain_values(outputs))
+        with constant_key(key, call.case.rngs, notes.stream_names):
+            outputs, new_variables = call.apply(variables, *call.arguments.rebuild(arrays))
+        notes.structures.append(structure(outputs))
+        notes.plain.append(plain_values(outputs))
         # A list, so that names of containers never decide the order of results.
         names, leaves = array_outputs(outputs)
-        seen.paths.append(names)
-        return outputs, leaves, mutated
+        notes.paths.append(names)
+        return outputs, leaves, new_variables
 
     return run
 
 
-def measure_forward(call: SideCall, result: Measured) -> None:
+def measure_forward(call: SideCall, result: Measurement) -> None:
     """Run the call alone: outputs and collections."""
-    seen = Seen()
-    whole = called(call, seen)
+    notes = TraceNotes()
+    whole = forward_run(call, notes)
 
     def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         return whole(variables, key, arrays)[1:]
@@ -165,34 +169,34 @@ def measure_forward(call: SideCall, result: Measured) -> None:
     runs, differences, count = execute(
         call, FORWARD, run, variables, result, tuple(others.values())
     )
-    seen.keys = keys_of(call, seen.drawn)
-    found = [seen.numbers(variables, leaves, mutated) for leaves, mutated in runs]
+    notes.keys = keys_of(call, notes.stream_names)
+    found = [notes.numbers(variables, leaves, new_variables) for leaves, new_variables in runs]
     result.first, result.second = found[: len(KEYS)]
     result.others = dict(zip(others, found[len(KEYS) :], strict=False))
-    plain = seen.plain
+    plain = notes.plain
     result.control += [f"forward: {line}" for line in differences]
-    again = any(one != plain[-1] for one in plain) or len({*seen.structures}) > 1
+    again = any(one != plain[-1] for one in plain) or len({*notes.structures}) > 1
     result.control += ["forward: the values of Python differ"] if again else []
     result.control_leaves += count + (len(plain[-1]) if call.twice else 0)
 
 
-def keys_of(call: SideCall, drawn: Collection[str]) -> int | None:
+def keys_of(call: SideCall, stream_names: Collection[str]) -> int | None:
     """Count the different keys of a call under real ones; None: not compiled, or on several hosts."""
     if not call.case.compiled or jax.process_count() > 1:
         return None
-    if not drawn:
+    if not stream_names:
         return 0
 
     def run(operands: Any) -> Any:
         variables, arrays = operands
-        outputs, mutated = call.apply(variables, *call.arguments.rebuild(arrays))
-        return array_outputs(outputs)[1], mutated
+        outputs, new_variables = call.apply(variables, *call.arguments.rebuild(arrays))
+        return array_outputs(outputs)[1], new_variables
 
     return distinct_keys(run, call.operands)
 
 
-def _loss_and_gradients(call: SideCall, result: Measured) -> None:
-    run, parts = differentiated(call.case, call.apply, call.arguments, call.operands[0])
+def _loss_and_gradients(call: SideCall, result: Measurement) -> None:
+    run, parts = gradient_run(call.case, call.apply, call.arguments, call.operands[0])
     runs, differences, count = execute(call, LOSS_AND_GRADIENTS, run, parts, result)
     for name, (value, gradients) in zip(("first", "second"), runs, strict=True):
         numbers = dataclasses.replace(
@@ -203,7 +207,7 @@ def _loss_and_gradients(call: SideCall, result: Measured) -> None:
     result.control_leaves += count
 
 
-def measure_input_gradients(call: SideCall, result: Measured) -> None:
+def measure_input_gradients(call: SideCall, result: Measurement) -> None:
     """Differentiate the loss by the float inputs, where there are any and it could be computed.
 
     A program of its own, as a model that trains need not be differentiable there.
@@ -213,10 +217,12 @@ def measure_input_gradients(call: SideCall, result: Measured) -> None:
     if not places or LOSS in result.errors:
         return
 
-    def loss(given: Sequence[Any], variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
-        chosen = dict(zip(places, given, strict=True))
-        given = [chosen.get(n, one) for n, one in enumerate(arrays)]
-        args, kwargs = call.arguments.rebuild(given)
+    def loss(
+        float_inputs: Sequence[Any], variables: Variables, key: Any, arrays: Sequence[Any]
+    ) -> Any:
+        replacements = dict(zip(places, float_inputs, strict=True))
+        float_inputs = [replacements.get(n, one) for n, one in enumerate(arrays)]
+        args, kwargs = call.arguments.rebuild(float_inputs)
         with constant_key(key, call.case.rngs):
             outputs, _ = call.apply(variables, args, kwargs)
             return loss_of(call.case, outputs, args)
@@ -225,7 +231,7 @@ def measure_input_gradients(call: SideCall, result: Measured) -> None:
         return jax.grad(loss)([arrays[place] for place in places], variables, key, arrays)
 
     try:
-        runs, differences, _ = retraced(
+        runs, differences, _ = trace_with_retry(
             functools.partial(execute, call, INPUT_GRADIENTS, run, variables, result)
         )
     except NoLoss:
@@ -245,17 +251,17 @@ def parts_of(variables: Mapping[str, Any]) -> tuple[Variables, Variables]:
 
     Raises NoLoss when there are no such parameters.
     """
-    trained = {
+    params = {
         path: value
         for path, value in variables.items()
         if path.startswith("params/") and is_inexact(value.dtype)
     }
-    if not trained:
+    if not params:
         raise NoLoss("the model has no floating-point parameters")
-    return trained, {path: value for path, value in variables.items() if path not in trained}
+    return params, {path: value for path, value in variables.items() if path not in params}
 
 
-def differentiated(
+def gradient_run(
     case: ParityCase, apply: Apply, arguments: Arguments, variables: Mapping[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Variables, Variables]]:
     """Return ``run(parts, key, arrays) -> (loss, gradients)``, and the variables in those parts.
@@ -264,10 +270,10 @@ def differentiated(
     """
     parts = parts_of(variables)
 
-    def loss(trained: Variables, others: Variables, key: Any, arrays: Sequence[Any]) -> Any:
+    def loss(params: Variables, others: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         args, kwargs = arguments.rebuild(arrays)
         with constant_key(key, case.rngs):
-            outputs, _ = apply({**trained, **others}, args, kwargs)
+            outputs, _ = apply({**params, **others}, args, kwargs)
             return loss_of(case, outputs, args)
 
     def run(parts: tuple[Variables, Variables], key: Any, arrays: Sequence[Any]) -> Any:
@@ -281,7 +287,7 @@ def execute(
     name: str,
     run: Callable[..., Any],
     variables: Any,
-    result: Measured,
+    result: Measurement,
     others: Sequence[Sequence[Any]] = (),
 ) -> tuple[list[Any], list[str], int]:
     """Run ``run(variables, key, arrays)`` under both keys, and again for control.
@@ -293,10 +299,10 @@ def execute(
     keys = [jax.random.key(seed) for seed in KEYS]
     program, differences = run, []
     if call.case.compiled:
-        traced = jax.jit(run).trace(variables, keys[0], arrays)
-        lowered = traced.lower()
-        note_program(result, name, traced, lowered)
-        program = lowered.compile(dict(call.options))
+        trace = jax.jit(run).trace(variables, keys[0], arrays)
+        lowering = trace.lower()
+        note_program(result, name, trace, lowering)
+        program = lowering.compile(dict(call.options))
     runs = [program(variables, key, arrays) for key in keys]
     if call.case.compiled:
         runs += [program(variables, keys[0], other) for other in others]
@@ -304,8 +310,8 @@ def execute(
         return runs, [], 0
     if call.case.compiled:
         # A second, independent trace; the same text compiles to the same program, so it runs again.
-        lowered = jax.jit(lambda *a: run(*a)).lower(variables, keys[0], arrays)
-        text, other = result.programs[name], canonical.canonical(lowered.as_text())
+        lowering = jax.jit(lambda *a: run(*a)).lower(variables, keys[0], arrays)
+        text, other = result.programs[name], canonical.canonical(lowering.as_text())
         differences = [] if other == text else [canonical.first_line_apart(text, other)]
     left = fetch(named_leaves(runs[0])[0])
     right = fetch(named_leaves(program(variables, keys[0], arrays))[0])

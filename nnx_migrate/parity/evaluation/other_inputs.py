@@ -18,15 +18,17 @@ FACTOR = 1000  # what makes a float large
 
 def other_inputs(arrays: Sequence[Any]) -> dict[str, list[Any]]:
     """Inputs of the same shapes by what was done to them; only those that differ from ``arrays``."""
-    changed = {how: [_changed(one, change) for one in arrays] for how, change in _CHANGES.items()}
+    variants = {
+        how: [_change_leaf(one, change) for one in arrays] for how, change in _CHANGES.items()
+    }
     return {
         how: found
-        for how, found in changed.items()
+        for how, found in variants.items()
         if any(one is not other for one, other in zip(found, arrays, strict=True))
     }
 
 
-def _changed(value: Any, change: Callable[[Any], Any | None]) -> Any:
+def _change_leaf(value: Any, change: Callable[[Any], Any | None]) -> Any:
     found = change(value)
     return value if found is None else jax.device_put(found, value.sharding)
 
@@ -39,7 +41,7 @@ def _times(factor: int) -> Callable[[Any], Any | None]:
     return change
 
 
-def _rearranged(value: Any) -> Any | None:
+def _rearrange(value: Any) -> Any | None:
     """Integers in the reverse order, as any of them may be an index; the opposite of booleans."""
     if value.dtype == jnp.bool_:
         return ~value
@@ -50,5 +52,5 @@ def _rearranged(value: Any) -> Any | None:
 _CHANGES: Mapping[str, Callable[[Any], Any | None]] = {
     f"with float inputs times {-FACTOR}": _times(-FACTOR),
     f"with float inputs times {FACTOR}": _times(FACTOR),
-    "with integer inputs reversed and boolean ones inverted": _rearranged,
+    "with integer inputs reversed and boolean ones inverted": _rearrange,
 }

@@ -23,7 +23,7 @@ from jax.extend.core import jaxprs_in_params
 
 from nnx_migrate.parity.evaluation.shardings import Layout, layout_on, show, units_of
 from nnx_migrate.parity.programs import canonical
-from nnx_migrate.parity.unit_axis_notes import asked_axes, is_note
+from nnx_migrate.parity.unit_axis_notes import is_note, unit_axes_of
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _SET = re.compile(r"\{([^{}]*)\}")
@@ -50,12 +50,12 @@ _SHOWN_FRAMES = 2
 
 
 @dataclass(frozen=True)
-class Unseen:
+class ProgramFeature:
     """One such operation: its ``kind``, ``what`` it says, and where it comes from.
 
     ``module`` is the path of the Linen module, "" where none is known; ``lines`` are the innermost
     lines of the model's code, as ``file.py:12 in f`` with their text. ``units`` are the mesh axes of size
-    1 that it names, by dimension: they split nothing, and ``what`` leaves them out. ``asked`` are those
+    1 that it names, by dimension: they split nothing, and ``what`` leaves them out. ``spec_axes`` are those
     that its logical names stand for, None where that is not known.
     """
 
@@ -64,7 +64,7 @@ class Unseen:
     module: str
     lines: tuple[tuple[str, str], ...]
     units: Layout = ()
-    asked: tuple[str, ...] | None = None
+    spec_axes: tuple[str, ...] | None = None
 
     @property
     def place(self) -> str:
@@ -85,39 +85,41 @@ class HasPrograms(Protocol):
         """Canonical texts."""
 
     @property
-    def located(self) -> dict[str, str]:
+    def debug_programs(self) -> dict[str, str]:
         """Texts with locations."""
 
     @property
-    def unseen(self) -> dict[str, tuple[Unseen, ...]]:
+    def features(self) -> dict[str, tuple[ProgramFeature, ...]]:
         """What numbers do not show."""
 
 
 def note_program(result: HasPrograms, name: str, traced: Any, lowered: Any) -> None:
     """Keep what is compared of a program."""
     result.programs[name] = canonical.canonical(lowered.as_text())
-    result.located[name] = lowered.as_text(debug_info=True)
-    result.unseen[name] = unseen(traced.jaxpr.jaxpr)
+    result.debug_programs[name] = lowered.as_text(debug_info=True)
+    result.features[name] = features_of(traced.jaxpr.jaxpr)
 
 
-def unseen(jaxpr: Any, module: str = "") -> tuple[Unseen, ...]:
+def features_of(jaxpr: Any, module: str = "") -> tuple[ProgramFeature, ...]:
     """Return all such operations of a jaxpr and those inside it, in the order of the program."""
     return tuple(_walk(jaxpr, module))
 
 
-def _walk(jaxpr: Any, module: str, around: tuple[str, ...] | None = None) -> Iterator[Unseen]:
+def _walk(
+    jaxpr: Any, module: str, around: tuple[str, ...] | None = None
+) -> Iterator[ProgramFeature]:
     for equation in jaxpr.eqns:
         stack = str(equation.source_info.name_stack)
-        inner, noted = joined(module, stack), asked_axes(stack)
-        noted = around if noted is None else noted
-        for kind, what in _said(equation):
+        inner, spec_axes = join_path(module, stack), unit_axes_of(stack)
+        spec_axes = around if spec_axes is None else spec_axes
+        for kind, what in _feature_texts(equation):
             lines = _lines(equation.source_info.traceback)
-            yield Unseen(kind, what, inner, lines, units_of(_sharding(equation)), noted)
-        for nested in jaxprs_in_params(equation.params):
-            yield from _walk(nested, inner, noted)
+            yield ProgramFeature(kind, what, inner, lines, units_of(_sharding(equation)), spec_axes)
+        for inner_jaxpr in jaxprs_in_params(equation.params):
+            yield from _walk(inner_jaxpr, inner, spec_axes)
 
 
-def _said(equation: Any) -> Iterator[tuple[str, str]]:
+def _feature_texts(equation: Any) -> Iterator[tuple[str, str]]:
     name, params = equation.primitive.name, equation.params
     types = ", ".join(variable.aval.str_short() for variable in equation.outvars)
     if name == "reshard" and _is_nothing(_sharding(equation)):
@@ -126,8 +128,8 @@ def _said(equation: Any) -> Iterator[tuple[str, str]]:
         kind = "constraint" if name == "sharding_constraint" else name
         yield kind, _on(_sharding(equation), types)
     elif name in ("remat2", "checkpoint"):
-        kept = params["policy"]
-        policy = "none" if kept is None else _named(kept)
+        policy_function = params["policy"]
+        policy = "none" if policy_function is None else _named(policy_function)
         yield "remat", f"with policy {policy}, prevent_cse={params['prevent_cse']}"
     elif name == "optimization_barrier":
         yield "barrier", f"over {types}"
@@ -139,8 +141,8 @@ def _said(equation: Any) -> Iterator[tuple[str, str]]:
             kind = getattr(device, "memory_kind", None)
             yield "placement", f"of {types} in {kind or device}"
     elif name in _CALLBACKS:
-        given = ", ".join(variable.aval.str_short() for variable in equation.invars)
-        yield "callback", f"{name} of {given or 'nothing'}"
+        operands = ", ".join(variable.aval.str_short() for variable in equation.invars)
+        yield "callback", f"{name} of {operands or 'nothing'}"
     elif "preferred_element_type" in params:  # products: dots and convolutions of every kind
         yield from _product(equation)
     if any(params.get("donated_invars", ())):
@@ -163,14 +165,14 @@ def _is_nothing(sharding: Any) -> bool:
 def _product(equation: Any) -> Iterator[tuple[str, str]]:
     """What is asked of a product beyond its default; jnp states the type of the operands, too."""
     name, params = equation.primitive.name, equation.params
-    wanted, given = params.get("precision"), params["preferred_element_type"]
-    each = wanted if isinstance(wanted, tuple) else (wanted,)
-    asked = list(dict.fromkeys(getattr(one, "name", str(one)) for one in each))
-    if wanted is not None and asked != [_DEFAULT]:
-        yield "precision", f"{' and '.join(asked)} of {name}"
+    precision, element_type = params.get("precision"), params["preferred_element_type"]
+    each = precision if isinstance(precision, tuple) else (precision,)
+    precision_names = list(dict.fromkeys(getattr(one, "name", str(one)) for one in each))
+    if precision is not None and precision_names != [_DEFAULT]:
+        yield "precision", f"{' and '.join(precision_names)} of {name}"
     types = dict.fromkeys(str(variable.aval.dtype) for variable in equation.invars[:2])
-    if given is not None and str(given) not in types:
-        yield "preferred_element_type", f"{given} of {name} of {' and '.join(types)}"
+    if element_type is not None and str(element_type) not in types:
+        yield "preferred_element_type", f"{element_type} of {name} of {' and '.join(types)}"
 
 
 def _on(sharding: Any, types: str) -> str:
@@ -183,13 +185,15 @@ def _on(sharding: Any, types: str) -> str:
 def _named(policy: Any) -> str:
     """Name a policy, with what it closes over; the same text in every process."""
     text = _ADDRESS.sub("", getattr(policy, "__qualname__", None) or str(policy))
-    kept = [_named(cell.cell_contents) for cell in getattr(policy, "__closure__", None) or ()]
-    text += f"({', '.join(kept)})" if kept else ""
+    closure_texts = [
+        _named(cell.cell_contents) for cell in getattr(policy, "__closure__", None) or ()
+    ]
+    text += f"({', '.join(closure_texts)})" if closure_texts else ""
     # Sets of strings are told in another order by every process.
     return _SET.sub(lambda found: f"{{{', '.join(sorted(found.group(1).split(', ')))}}}", text)
 
 
-def joined(module: str, stack: str) -> str:
+def join_path(module: str, stack: str) -> str:
     """Add the steps of a name stack, ``transpose(jvp(block))/mlp``, to a module's path."""
     steps = (module, *_TRANSFORM.sub("", stack).split("/"))
     return "/".join(step for step in steps if step and not is_note(step))

@@ -16,13 +16,13 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from nnx_migrate.parity.evaluation.program_features import Unseen
+from nnx_migrate.parity.evaluation.program_features import ProgramFeature
 from nnx_migrate.parity.evaluation.shardings import ArrayLayout, Layouts
 from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype
 
 Stack = Literal["linen", "nnx"]
-_FORMAT = 4
+_FORMAT = 5
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Numbers:
     """What one run computed, by path; ``structure`` is the container types of the outputs.
 
     ``plain`` are the texts of numbers, strings and other values of Python among the outputs.
-    ``unchanged`` are the ``collections`` that came out as they went in, ``drawn`` the random streams
+    ``constant_collections`` are the ``collections`` that came out as they went in, ``stream_names`` the random streams
     that the run drew from. ``input_gradients`` are those of the loss by the inputs. ``keys`` is how
     many different keys the call makes random numbers of under real ones, None where they were not
-    counted, and ``redrawn`` how many of them one more call of the same NNX model makes them of again.
+    counted, and ``repeated_keys`` how many of them one more call of the same NNX model makes them of again.
     """
 
     structure: str = ""
@@ -42,11 +42,11 @@ class Numbers:
     gradients: Arrays = field(default_factory=dict)
     collections: Arrays = field(default_factory=dict)
     plain: dict[str, str] = field(default_factory=dict)
-    unchanged: tuple[str, ...] = ()
-    drawn: tuple[str, ...] = ()
+    constant_collections: tuple[str, ...] = ()
+    stream_names: tuple[str, ...] = ()
     input_gradients: Arrays = field(default_factory=dict)
     keys: int | None = None
-    redrawn: int = 0
+    repeated_keys: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class ModeRun:
     first: Numbers = Numbers()
     second: Numbers = Numbers()
     programs: dict[str, str] = field(default_factory=dict)
-    located: dict[str, str] = field(default_factory=dict)
-    unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
+    debug_programs: dict[str, str] = field(default_factory=dict)
+    features: dict[str, tuple[ProgramFeature, ...]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
+    skip_reasons: dict[str, str] = field(default_factory=dict)
     submodules: tuple[SubmoduleOutput, ...] = ()
 
 
@@ -81,64 +81,64 @@ class ModeRun:
 class SideResult:
     """Everything known of one side. Paths are Linen's, starting with the collection.
 
-    ``problems`` are findings that this side did not run the stack it should; ``bridged`` the
-    Linen submodules behind ``ToNNX``. ``excluded`` are NNX variables that have no Linen
-    counterpart by design (RNG state); ``names`` the axis names of variables that have any; ``shared`` the submodules held in several places, which
-    ``nnx.state`` lists elsewhere. ``repeated`` names variables that got the same random
+    ``problems`` are findings that this side did not run the stack it should; ``bridges`` the
+    Linen submodules behind ``ToNNX``. ``nnx_only`` are NNX variables that have no Linen
+    counterpart by design (RNG state); ``names`` the axis names of variables that have any; ``shared_submodules`` the submodules held in several places, which
+    ``nnx.state`` lists elsewhere. ``duplicates`` names variables that got the same random
     initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
     construction and those that got a key already handed out. ``first`` and ``second`` are the
-    same run under two constant keys, ``others`` those under the first on other inputs, by what these are. ``unseen`` is what numbers do not show
-    of each of the ``programs``, ``located`` their texts with locations. ``layouts`` say how the training state lies on the mesh,
+    same run under two constant keys, ``others`` those under the first on other inputs, by what these are. ``features`` is what numbers do not show
+    of each of the ``programs``, ``debug_programs`` their texts with locations. ``layouts`` say how the training state lies on the mesh,
     ``layouts_after`` how after a step, ``losses`` are those of the steps, ``state`` its arrays after the last,
-    where the case keeps them. ``held`` are attributes of a side without values that keep arrays which are
+    where the case keeps them. ``plain_arrays`` are attributes of a side without values that keep arrays which are
     no variables. ``control`` lists how this side differs from itself.
     ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
-    loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
-    ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
-    ``unmatched`` are entries of the case's ``path_map``, Linen to NNX, that lead to nothing of the module, and
+    loss and its gradients. ``eager_reason`` says why the side ran operation by operation; a side that was compiled has none.
+    ``errors`` are stages that raised, ``skip_reasons`` stages that do not apply, with the reason.
+    ``unused_map_entries`` are entries of the case's ``path_map``, Linen to NNX, that lead to nothing of the module, and
     ``attributes`` what it has.
     ``sown`` are ``collection/name`` of what a call would sow, asked for or not.
-    ``modes`` are further runs of the call. What of it had one value only (``train=False``) is in ``fixed`` with
+    ``modes`` are further runs of the call. What of it had one value only (``train=False``) is in ``fixed_arguments`` with
     the reason.
     """
 
     stack: Stack
     model: str
     problems: tuple[str, ...] = ()
-    bridged: tuple[str, ...] = ()
+    bridges: tuple[str, ...] = ()
     shapes: dict[str, ShapeDtype] = field(default_factory=dict)
     names: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
-    excluded: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
+    nnx_only: tuple[str, ...] = ()
+    shared_submodules: tuple[str, ...] = ()
     init_values: Arrays = field(default_factory=dict)
-    repeated: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
     draws: int = 0
     repeated_draws: int = 0
     first: Numbers = Numbers()
     second: Numbers = Numbers()
     others: dict[str, Numbers] = field(default_factory=dict)
-    written: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
     programs: dict[str, str] = field(default_factory=dict)
-    located: dict[str, str] = field(default_factory=dict)
-    unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
+    debug_programs: dict[str, str] = field(default_factory=dict)
+    features: dict[str, tuple[ProgramFeature, ...]] = field(default_factory=dict)
     layouts: Layouts = field(default_factory=dict)
     layouts_after: Layouts = field(default_factory=dict)
     losses: Arrays = field(default_factory=dict)
     state: Arrays = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
     collectives: dict[str, int] = field(default_factory=dict)
-    held: tuple[str, ...] = ()
+    plain_arrays: tuple[str, ...] = ()
     control: tuple[str, ...] = ()
     control_leaves: int = 0
     submodules: tuple[SubmoduleOutput, ...] = ()
     errors: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    untraced: str = ""
-    unmatched: dict[str, str] = field(default_factory=dict)
+    skip_reasons: dict[str, str] = field(default_factory=dict)
+    eager_reason: str = ""
+    unused_map_entries: dict[str, str] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()
     sown: tuple[str, ...] = ()
     modes: tuple[ModeRun, ...] = ()
-    fixed: dict[str, str] = field(default_factory=dict)
+    fixed_arguments: dict[str, str] = field(default_factory=dict)
 
 
 def save(side: SideResult, directory: Path) -> None:
@@ -180,25 +180,25 @@ def _encode(value: Any, arrays: list[Array]) -> Any:
 
 
 def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
-    decoded: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
     }
-    decoded["names"] = {path: _as_tuples(one) for path, one in data["names"].items()}
-    decoded["shapes"] = {
+    fields["names"] = {path: _as_tuples(one) for path, one in data["names"].items()}
+    fields["shapes"] = {
         path: ShapeDtype(tuple(spec["shape"]), spec["dtype"])
         for path, spec in data["shapes"].items()
     }
     for name in ("init_values", "losses", "state"):
-        decoded[name] = _decode_arrays(data[name], raw)
+        fields[name] = _decode_arrays(data[name], raw)
     for name in ("layouts", "layouts_after"):
-        decoded[name] = {path: _decode_layout(one) for path, one in data[name].items()}
+        fields[name] = {path: _decode_layout(one) for path, one in data[name].items()}
     others = {how: _decode_numbers(one, raw) for how, one in data["others"].items()}
-    decoded |= {**_decode_run(data, raw), "others": others}
-    decoded["modes"] = tuple(
+    fields |= {**_decode_run(data, raw), "others": others}
+    fields["modes"] = tuple(
         ModeRun(_decode_mode(one["mode"]), one["missing"], **_decode_run(one, raw), **_texts(one))
         for one in data["modes"]
     )
-    return SideResult(**decoded)
+    return SideResult(**fields)
 
 
 def _decode_mode(data: Mapping[str, Any]) -> Mode:
@@ -206,7 +206,7 @@ def _decode_mode(data: Mapping[str, Any]) -> Mode:
 
 
 def _texts(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: data[name] for name in ("programs", "located", "errors", "skipped")}
+    return {name: data[name] for name in ("programs", "debug_programs", "errors", "skip_reasons")}
 
 
 def _decode_run(data: dict[str, Any], raw: Mapping[str, Array]) -> dict[str, Any]:
@@ -217,11 +217,12 @@ def _decode_run(data: dict[str, Any], raw: Mapping[str, Array]) -> dict[str, Any
     )
     return {
         **{name: _decode_numbers(data[name], raw) for name in ("first", "second")},
-        "unseen": {
+        "features": {
             name: tuple(
-                Unseen(**{key: _as_tuples(value) for key, value in one.items()}) for one in found
+                ProgramFeature(**{key: _as_tuples(value) for key, value in one.items()})
+                for one in found
             )
-            for name, found in data["unseen"].items()
+            for name, found in data["features"].items()
         },
         "submodules": tuple(submodules),
     }
@@ -229,11 +230,11 @@ def _decode_run(data: dict[str, Any], raw: Mapping[str, Array]) -> dict[str, Any
 
 def _decode_numbers(data: dict[str, Any], raw: Mapping[str, Array]) -> Numbers:
     arrays = ("outputs", "loss", "gradients", "input_gradients", "collections")
-    decoded: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: _decode_arrays(value, raw) if name in arrays else _as_tuples(value)
         for name, value in data.items()
     }
-    return Numbers(**decoded)
+    return Numbers(**fields)
 
 
 def _decode_layout(data: Mapping[str, Any]) -> ArrayLayout:

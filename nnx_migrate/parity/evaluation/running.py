@@ -36,7 +36,7 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:500]}"
 
 
-def retraced(stage: Callable[[], Any]) -> Any:
+def trace_with_retry(stage: Callable[[], Any]) -> Any:
     """Run a stage that traces; once more on empty caches when an old trace leaked into it.
 
     Draws close over the constant key, which Flax and JAX cannot see in their cache keys.

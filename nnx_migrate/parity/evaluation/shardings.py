@@ -78,7 +78,7 @@ def units_of(sharding: Any) -> Layout:
     return layout_of(tuple(axis for axis in axes if sizes.get(axis) == 1) for axes in entries)
 
 
-def placed(array: Any, sharding: Layout) -> Layout:
+def placement_of(array: Any, sharding: Layout) -> Layout:
     """Where an array is; one that is abstract and that nobody has placed is where it is wanted."""
     return sharding if array.sharding is None else layout_on(array.sharding)
 

@@ -17,19 +17,19 @@ _SOWERS: tuple[type, ...] = (linen.Module, nnx.Module, VariableMethods)
 
 
 @contextmanager
-def noted_sowing(found: set[str]) -> Iterator[None]:
+def note_sowing(found: set[str]) -> Iterator[None]:
     """Note ``collection/name`` of every ``self.sow`` of a module while it lasts, kept or not.
 
     Not of ``nnm.sow`` in explicit modules, which does nothing where nobody asks.
     """
 
     def noting(sow: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*args: Any, **kwargs: Any) -> Any:
+        def sow_and_note(*args: Any, **kwargs: Any) -> Any:
             _, kind, name, *_ = inspect.signature(sow).bind(*args, **kwargs).arguments.values()
             found.add(f"{collection_of(kind) if isinstance(kind, type) else kind}/{name}")
             return sow(*args, **kwargs)
 
-        return noted
+        return sow_and_note
 
     with ExitStack() as stack:
         for sower in _SOWERS:

@@ -58,7 +58,7 @@ class CaseFile:
 
 def load_case(path: Path) -> CaseFile:
     """Import a case file. Raises :class:`CaseError` when it raises or lacks a function."""
-    with told("the case file"):
+    with case_errors("the case file"):
         module = _import(path)
     settings = getattr(module, "CASE", {})
     if not isinstance(settings, Mapping):
@@ -98,14 +98,14 @@ def call_arguments(value: Any, path: Path) -> tuple[tuple[Any, ...], dict[str, A
     )
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def nearest(word: str, vocabulary: Sequence[str]) -> str:
     """Return ``; did you mean ...?`` for a misspelt word, or the list of known ones."""
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f" (known: {', '.join(known)})"
+    close = difflib.get_close_matches(word, vocabulary, n=1)
+    return f"; did you mean {close[0]}?" if close else f" (known: {', '.join(vocabulary)})"
 
 
 @contextmanager
-def told(function: str) -> Iterator[None]:
+def case_errors(function: str) -> Iterator[None]:
     """Turn an exception of user code into a :class:`CaseError` that names function and place."""
     try:
         yield
@@ -130,11 +130,17 @@ def place(error: BaseException) -> str:
         return f"{Path(error.filename).name}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(_NOT_THE_USERS)]
-    chosen = [frame for frame in own if not _installed(frame.filename)] or own or frames
-    return f"{Path(chosen[-1].filename).name}:{chosen[-1].lineno}" if chosen else ""
+    frames_of_interest = (
+        [frame for frame in own if not _is_installed(frame.filename)] or own or frames
+    )
+    return (
+        f"{Path(frames_of_interest[-1].filename).name}:{frames_of_interest[-1].lineno}"
+        if frames_of_interest
+        else ""
+    )
 
 
-def _installed(filename: str) -> bool:
+def _is_installed(filename: str) -> bool:
     return "site-packages" in filename or filename.startswith(_STANDARD_LIBRARY + os.sep)
 
 

@@ -69,7 +69,7 @@ def run_side(job: Job, timeout: float | None = None) -> SideRun:
     :class:`CaseError` (one line, naming the side) when it fails, dies or outlives ``timeout``
     seconds; it and its children are gone in every case.
     """
-    return _ended(job, _work([job], timeout), _log(job))
+    return _side_run(job, _work([job], timeout), _log(job))
 
 
 def run_sides(jobs: Sequence[Job]) -> list[SideRun | CaseError]:
@@ -77,13 +77,13 @@ def run_sides(jobs: Sequence[Job]) -> list[SideRun | CaseError]:
     if not jobs:
         return []
     code = _work(jobs, None)
-    ended: list[SideRun | CaseError] = []
+    runs: list[SideRun | CaseError] = []
     for job in jobs:
         try:
-            ended.append(_ended(job, code, _log(jobs[0])))
+            runs.append(_side_run(job, code, _log(jobs[0])))
         except CaseError as error:
-            ended.append(error)
-    return ended
+            runs.append(error)
+    return runs
 
 
 def _work(jobs: Sequence[Job], timeout: float | None) -> int:
@@ -119,7 +119,7 @@ def _log(job: Job) -> Path:
     return job.directory / f"{job.side}.log"
 
 
-def _ended(job: Job, code: int, log: Path) -> SideRun:
+def _side_run(job: Job, code: int, log: Path) -> SideRun:
     outcome = _outcome(job, code, log)
     if outcome["error"] is not None:
         raise CaseError(f"{job.side} side: {outcome['error']}")
@@ -131,9 +131,9 @@ def _ended(job: Job, code: int, log: Path) -> SideRun:
 
 def _environment(job: Job) -> dict[str, str]:
     root = str(Path(__file__).resolve().parents[3])  # the workers run this very package
-    inherited = os.environ.get("PYTHONPATH")
+    python_path = os.environ.get("PYTHONPATH")
     environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join([root, inherited] if inherited else [root])
+    environment["PYTHONPATH"] = os.pathsep.join([root, python_path] if python_path else [root])
     environment["PYTHONDONTWRITEBYTECODE"] = "1"  # the user's trees stay as they are
     environment.setdefault("JAX_PLATFORMS", "cpu")
     if job.devices is not None:
@@ -159,8 +159,8 @@ def simulate(environment: MutableMapping[str, str], devices: int) -> None:
 def device_flags(flags: str, devices: int) -> str:
     """Return XLA_FLAGS with the number of simulated host devices replaced."""
     name = "--xla_force_host_platform_device_count"
-    kept = [flag for flag in flags.split() if not flag.startswith(name)]
-    return " ".join([*kept, f"{name}={devices}"])
+    other_flags = [flag for flag in flags.split() if not flag.startswith(name)]
+    return " ".join([*other_flags, f"{name}={devices}"])
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

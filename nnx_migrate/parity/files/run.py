@@ -19,7 +19,7 @@ from nnx_migrate.parity.files.trees import BadTree, open_trees
 from nnx_migrate.parity.files.unknown_names import require_known_names
 
 if TYPE_CHECKING:
-    from nnx_migrate.parity.comparison_result import Compared
+    from nnx_migrate.parity.comparison_result import ComparisonResult
     from nnx_migrate.parity.report import ParityReport
 
 
@@ -39,14 +39,14 @@ class FileOptions:
 
     def overrides(self) -> dict[str, Any]:
         """Return what replaces keys of ``CASE``."""
-        given = {
+        values = {
             "seed": self.seed,
             "steps": self.steps,
             "mesh": self.mesh,
             "shard_mode": self.shard_mode,
             "keeps_state": self.keeps_state or None,
         }
-        return {key: value for key, value in given.items() if value is not None}
+        return {key: value for key, value in values.items() if value is not None}
 
 
 def run_case_file(
@@ -68,7 +68,7 @@ def compare_case_file(
     map: str | Path | None = None,
     options: FileOptions | None = None,
     timeout: float | None = None,
-) -> Compared:
+) -> ComparisonResult:
     """Compare the two sides of a case file.
 
     ``before`` and ``after`` are directories or git revisions (see `files.trees`), ``map`` a
@@ -82,7 +82,7 @@ def compare_case_file(
         raise CaseError(f"case={path}: no such file")
     if map is not None:
         _require_map(Path(map))
-    started = time.monotonic()
+    start = time.monotonic()
     directory = Path(tempfile.mkdtemp(prefix="nnx-migrate-case-"))
     try:
         with open_trees(case, _text(before), _text(after)) as trees:
@@ -90,7 +90,7 @@ def compare_case_file(
             new = job_of("after", case, trees.after, directory, map, options)
             found = compare(old, new, timeout)
         require_known_names(found.settings, case.name, found.linen, found.nnx)
-        report = dataclasses.replace(found.report, seconds=round(time.monotonic() - started, 3))
+        report = dataclasses.replace(found.report, seconds=round(time.monotonic() - start, 3))
         return dataclasses.replace(found, report=report)
     except BadTree as error:
         raise CaseError(str(error)) from error
@@ -110,7 +110,7 @@ def _require_map(file: Path) -> None:
         raise CaseError(str(error)) from error
 
 
-def compare(before: Job, after: Job, timeout: float | None = None) -> Compared:
+def compare(before: Job, after: Job, timeout: float | None = None) -> ComparisonResult:
     """Run both sides and judge them; where they differ, again with every submodule's output."""
     from nnx_migrate.parity import run
 
@@ -128,15 +128,15 @@ def compare(before: Job, after: Job, timeout: float | None = None) -> Compared:
 
 def following(before: SideRun, after: Job) -> Job:
     """The after side's job, run as the before side could be: compiled or not, in the same modes."""
-    known = {name: before.settings[name] for name in ("compiled", "modes")}
-    return dataclasses.replace(after, overrides={**after.overrides, **known})
+    before_settings = {name: before.settings[name] for name in ("compiled", "modes")}
+    return dataclasses.replace(after, overrides={**after.overrides, **before_settings})
 
 
-def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> Compared:
+def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> ComparisonResult:
     """Compare the results that the before and the after job left."""
     from nnx_migrate.parity import run
     from nnx_migrate.parity.case import ParityCase
-    from nnx_migrate.parity.comparison_result import Compared
+    from nnx_migrate.parity.comparison_result import ComparisonResult
     from nnx_migrate.parity.evaluation import results
     from nnx_migrate.parity.instantiation.map_files import UNKNOWN
     from nnx_migrate.parity.instantiation.migration_map import load_map
@@ -150,7 +150,7 @@ def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> Compared:
     report = dataclasses.replace(
         report, peak_rss_bytes=peak, not_checked=(*report.not_checked, *notes)
     )
-    return Compared(report, linen, nnx, runs[0].platform, runs[0].devices, runs[0].settings)
+    return ComparisonResult(report, linen, nnx, runs[0].platform, runs[0].devices, runs[0].settings)
 
 
 def job_of(

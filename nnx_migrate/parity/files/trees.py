@@ -79,19 +79,19 @@ def repository_of(directory: Path) -> Path | None:
 
 
 def _tree(
-    side: str, given: str | None, other: str | None, case_directory: Path, scratch: Path
+    side: str, text: str | None, other: str | None, case_directory: Path, scratch: Path
 ) -> Path | None:
-    if given is None:
+    if text is None:
         return None
-    path = Path(given)
+    path = Path(text)
     if path.is_dir():
         return path.resolve()
     if path.exists():
-        raise BadTree(f"{side}={given}: expected a directory or a git revision, found a file")
+        raise BadTree(f"{side}={text}: expected a directory or a git revision, found a file")
     if other and Path(other).is_dir():
-        return _export(side, given, Path(other).resolve(), scratch / side)
+        return _export(side, text, Path(other).resolve(), scratch / side)
     top = repository_of(case_directory)
-    return _export(side, given, top or case_directory, scratch / side)
+    return _export(side, text, top or case_directory, scratch / side)
 
 
 def _export(side: str, revision: str, around: Path, target: Path) -> Path:
@@ -133,8 +133,8 @@ def _entries(
     else:
         own = tuple(path for path in (tree, tree / "src") if path.is_dir())
     # Helpers beside the case file are fine, unless that directory is the other side's code.
-    shared = other is None or not case_directory.is_relative_to(other)
-    return (*own, case_directory) if shared and case_directory not in own else own
+    has_case_directory = other is None or not case_directory.is_relative_to(other)
+    return (*own, case_directory) if has_case_directory and case_directory not in own else own
 
 
 def _git(directory: Path, *words: str) -> subprocess.CompletedProcess[bytes]:

@@ -21,14 +21,14 @@ def require_known_names(
     """
     if nnx.errors or nnx.problems or linen.errors:
         return  # what did not run cannot have them all
-    known = tuple(dict.fromkeys((*_collections(linen), *_collections(nnx))))
+    names = tuple(dict.fromkeys((*_collections(linen), *_collections(nnx))))
     for name in settings["collections"]:
-        if name not in known:
+        if name not in names:
             raise CaseError(
                 f"{file}: CASE: collections: expected collections of the model, found {name!r}, which "
-                f"neither side has{nearest(name, known)}: correct it, or leave it out"
+                f"neither side has{nearest(name, names)}: correct it, or leave it out"
             )
-    for old, new in nnx.unmatched.items():
+    for old, new in nnx.unused_map_entries.items():
         if settings["path_map"].get(old) != new:
             continue  # the migration map's
         near = nearest(new, [path for path in nnx.attributes if not path.count("/")])
@@ -41,5 +41,5 @@ def require_known_names(
 def _collections(side: SideResult) -> Iterator[str]:
     """The collections that a side has, changes or sows into."""
     runs = (side.first, *(run.first for run in side.modes))
-    paths = (*side.shapes, *side.sown, *side.written, *(p for run in runs for p in run.collections))
+    paths = (*side.shapes, *side.sown, *side.writes, *(p for run in runs for p in run.collections))
     return (path.split("/", 1)[0] for path in paths)

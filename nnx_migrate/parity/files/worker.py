@@ -25,10 +25,10 @@ from nnx_migrate.parity.files.case_file import (
     CaseError,
     CaseFile,
     call_arguments,
+    case_errors,
     describe_error,
     load_case,
     place,
-    told,
 )
 from nnx_migrate.parity.files.process import MOST_SIMULATED, Job, simulate
 from nnx_migrate.parity.files.trees import roots_of
@@ -66,7 +66,7 @@ def _run(job: Job) -> dict[str, Any]:
     case = load_case(job.case)
     settings = {**case.settings, **job.overrides}
     _require_devices(job, settings.get("mesh"))
-    with told("inputs()"):
+    with case_errors("inputs()"):
         inputs, kwargs = call_arguments(case.inputs(), case.path)
     from nnx_migrate.parity.case import BadCase, ParityCase
     from nnx_migrate.parity.evaluation import results
@@ -74,48 +74,50 @@ def _run(job: Job) -> dict[str, Any]:
 
     initial = None
     if case.initial is not None:
-        with told("initial()"):
+        with case_errors("initial()"):
             initial = call_arguments(case.initial(), case.path)
     loss = None if case.loss is None else _named("loss()", case.loss)
     try:
-        shared = ParityCase(inputs=inputs, kwargs=kwargs, initial=initial, loss=loss, **settings)
+        parity_case = ParityCase(
+            inputs=inputs, kwargs=kwargs, initial=initial, loss=loss, **settings
+        )
     except BadCase as error:
         raise CaseError(f"{case.path.name}: CASE: {error}") from error
     try:
-        side = (_run_before if job.side == "before" else _run_after)(job, case, shared)
+        side = (_run_before if job.side == "before" else _run_after)(job, case, parity_case)
         results.save(side, job.result)
     except BadCase as error:
         own = job.side == "before" and not isinstance(error, CannotCross) and error.__cause__
         where = place(own) if own else ""
         raise CaseError(f"{error}{f' ({where})' if where else ''}") from error
     return {
-        "rngs": dict.fromkeys(shared.rngs, 0),  # only the names are read
-        "collections": list(shared.collections),
-        "path_map": dict(shared.path_map or {}),
-        "tolerance": shared.tolerance,
-        "stateless": shared.stateless,
-        "mesh": dict(shared.mesh) if isinstance(shared.mesh, Mapping) else None,
-        "compiled": not side.untraced,
+        "rngs": dict.fromkeys(parity_case.rngs, 0),  # only the names are read
+        "collections": list(parity_case.collections),
+        "path_map": dict(parity_case.path_map or {}),
+        "tolerance": parity_case.tolerance,
+        "stateless": parity_case.stateless,
+        "mesh": dict(parity_case.mesh) if isinstance(parity_case.mesh, Mapping) else None,
+        "compiled": not side.eager_reason,
         "modes": [dataclasses.asdict(one.mode) for one in side.modes],
     }
 
 
-def _run_before(job: Job, case: CaseFile, shared: ParityCase) -> SideResult:
+def _run_before(job: Job, case: CaseFile, parity_case: ParityCase) -> SideResult:
     from nnx_migrate.parity.sides.linen import evaluate_linen
 
-    whole = dataclasses.replace(shared, linen=_linen_module(case))
+    whole = dataclasses.replace(parity_case, linen=_linen_module(case))
     if case.nnx is None:
         _describe(job, whole)
     return evaluate_linen(whole, submodules=job.submodules)
 
 
-def _run_after(job: Job, case: CaseFile, shared: ParityCase) -> SideResult:
+def _run_after(job: Job, case: CaseFile, parity_case: ParityCase) -> SideResult:
     from nnx_migrate.parity.sides.nnx import evaluate_nnx
 
     if case.nnx is not None:
-        whole = dataclasses.replace(shared, nnx=_from_case(case.nnx, case.path))
+        whole = dataclasses.replace(parity_case, nnx=_from_case(case.nnx, case.path))
     else:
-        whole = _from_description(job, shared)
+        whole = _from_description(job, parity_case)
     return evaluate_nnx(whole, submodules=job.submodules)
 
 
@@ -127,29 +129,29 @@ def _require_devices(job: Job, mesh: Any) -> None:
         raise CaseError(f"CASE: mesh: expected {{axis: size}}, found {type(mesh).__name__}")
     if (line := fault({"mesh": mesh})) is not None:
         raise CaseError(f"CASE: {line}")
-    needed = math.prod(mesh.values())
-    if needed > MOST_SIMULATED:
+    device_count = math.prod(mesh.values())
+    if device_count > MOST_SIMULATED:
         raise CaseError(
-            f"CASE: mesh: expected at most {MOST_SIMULATED} simulated devices, found {needed}"
+            f"CASE: mesh: expected at most {MOST_SIMULATED} simulated devices, found {device_count}"
         )
     if job.devices is None:
         # XLA reads this when the first device is asked for, which a case file rarely does.
-        simulate(os.environ, needed)
+        simulate(os.environ, device_count)
     import jax
 
     found = len(jax.devices())
-    if needed > found:
+    if device_count > found:
         shape = ",".join(f"{axis}:{size}" for axis, size in mesh.items())
         raise CaseError(
-            f"mesh {shape} needs {needed} devices, {found} are there: make the mesh smaller or "
-            f"pass devices={needed}"
+            f"mesh {shape} needs {device_count} devices, {found} are there: make the mesh smaller or "
+            f"pass devices={device_count}"
         )
 
 
 def _linen_module(case: CaseFile) -> Any:
     from flax import linen
 
-    with told("linen()"):
+    with case_errors("linen()"):
         module = case.linen()
     if not isinstance(module, linen.Module):
         raise CaseError(
@@ -200,7 +202,7 @@ def _from_case(function: Callable[[Any], Any], path: Path) -> Callable[[Any], An
 
     def construct(rngs: Any) -> Any:
         try:
-            with told("nnx(rngs)"):
+            with case_errors("nnx(rngs)"):
                 module = function(rngs)
         except CaseError as error:
             raise BadCase(str(error)) from error
@@ -224,7 +226,7 @@ def _kind(module: Any) -> str:
     return f"a {name}: {expected}"
 
 
-def _from_description(job: Job, shared: ParityCase) -> ParityCase:
+def _from_description(job: Job, parity_case: ParityCase) -> ParityCase:
     """Complete the case with a constructor built from what the before side described."""
     from nnx_migrate.parity.instantiation.fields import Description
     from nnx_migrate.parity.instantiation.instantiate import build
@@ -245,8 +247,8 @@ def _from_description(job: Job, shared: ParityCase) -> ParityCase:
     except BadMap as error:
         raise CaseError(str(error)) from error
 
-    path_map = {**path_map_of(migration_map, description.calls), **(shared.path_map or {})}
-    return dataclasses.replace(shared, nnx=construct, path_map=path_map or None)
+    path_map = {**path_map_of(migration_map, description.calls), **(parity_case.path_map or {})}
+    return dataclasses.replace(parity_case, nnx=construct, path_map=path_map or None)
 
 
 def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

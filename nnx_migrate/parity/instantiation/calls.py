@@ -38,7 +38,7 @@ class Call:
 
     def fact(self, argument: str, fact: str) -> bool | None:
         """Return whether an argument was ``given`` (not None), or its ``truth`` if it has one."""
-        return next((known for *of, known in self.facts if of == [argument, fact]), None)
+        return next((value for *of, value in self.facts if of == [argument, fact]), None)
 
     def shape(self, argument: str) -> Shape | None:
         """Return the shape of a named argument, or None when it was no array."""
@@ -71,10 +71,8 @@ def record_calls(
         keywords: Any,
         context: linen.module.InterceptorContext,
     ) -> Any:
-        is_placed = (
-            context.module.scope is not None
-        )  # not one whose own __init__ leaves Linen's out
-        if context.method_name != "setup" and is_placed:
+        is_below = context.module.scope is not None  # not one whose own __init__ leaves Linen's out
+        if context.method_name != "setup" and is_below:
             calls[_call_of(context, args, keywords)] = None
         return function(*args, **keywords)
 

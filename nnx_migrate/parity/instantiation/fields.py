@@ -40,14 +40,14 @@ class CannotCross(BadCase):
 class Description:
     """What the after side needs to build the migrated twin of a Linen module.
 
-    ``payload`` is the pickled module; ``kept`` holds objects passed by identity, only in one
+    ``payload`` is the pickled module; ``shared_objects`` holds objects passed by identity, only in one
     process.
     """
 
     class_name: str
     payload: bytes
     calls: tuple[Call, ...]
-    kept: tuple[Any, ...] = ()
+    shared_objects: tuple[Any, ...] = ()
 
 
 def describe(
@@ -67,10 +67,10 @@ def describe(
     calls = record_calls(module, inputs, kwargs or {}, rng_names, method)
     paths = dict(_module_paths(module, ()))
     try:
-        payload, kept = _pickled(module, paths, same_process)
+        payload, shared_objects = _pickle(module, paths, same_process)
     except (*_PICKLING_ERRORS, CannotCross) as error:
         raise CannotCross(_blame(module, paths, same_process, error)) from error
-    return Description(qualified_name(type(module)), payload, calls, kept)
+    return Description(qualified_name(type(module)), payload, calls, shared_objects)
 
 
 def changed_fields(module: linen.Module) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def fill_function(function: types.FunctionType, state: tuple[Any, ...]) -> None:
         cell.cell_contents = content
 
 
-def partitioned(kind: str, initializer: Any, names: Any, mesh: Any, rules: Any) -> Any:
+def partition_initializer(kind: str, initializer: Any, names: Any, mesh: Any, rules: Any) -> Any:
     """Wrap an initialiser as rewritten code does where Linen code has ``nn.<kind>``."""
     from nnx_migrate import nn
 
@@ -163,7 +163,7 @@ class _FieldPickler(pickle.Pickler):
         return _reduce_function(value) if isinstance(value, types.FunctionType) else NotImplemented
 
 
-def _pickled(
+def _pickle(
     value: Any, paths: Mapping[int, tuple[str, ...]], keep: bool
 ) -> tuple[bytes, tuple[Any, ...]]:
     file = io.BytesIO()
@@ -181,7 +181,7 @@ def _reduce_function(function: types.FunctionType) -> Any:
         kind = code.co_qualname.split(".")[0]
         if kind in ("with_partitioning", "with_logical_partitioning"):
             parts = (closure.get(name) for name in ("fn", "names", "mesh", "rules"))
-            return partitioned, (kind, *parts)
+            return partition_initializer, (kind, *parts)
         raise CannotCross(f"a function made inside {module}.{code.co_qualname}")
     arguments = (module, function.__name__, marshal.dumps(code), len(contents))
     state = (contents, function.__defaults__, function.__kwdefaults__)
@@ -254,7 +254,7 @@ def _blame(
     cls = qualified_name(type(module))
     for name, value in changed_fields(module).items():
         try:
-            _pickled(value, paths, keep)
+            _pickle(value, paths, keep)
         except (*_PICKLING_ERRORS, CannotCross) as why:
             return (
                 f"field {name!r} of {cls} (a {type(value).__name__}) cannot cross to the after "

@@ -20,7 +20,7 @@ from nnx_migrate.model import ClassMap, MigrationMap
 from nnx_migrate.nn.variables.sharing import definitions_in
 from nnx_migrate.parity.instantiation import fields
 from nnx_migrate.parity.instantiation.fields import CannotCross, Description
-from nnx_migrate.parity.instantiation.local_classes import as_stated, find_local, is_local
+from nnx_migrate.parity.instantiation.local_classes import find_local, is_local, stated_class
 from nnx_migrate.parity.instantiation.migration_map import class_map_of
 from nnx_migrate.parity.instantiation.sizing import parameters_of, sizes_for
 
@@ -77,7 +77,7 @@ class _Builder(pickle.Unpickler):
         self._root = root
 
     def persistent_load(self, index: Any) -> Any:
-        return self._description.kept[index]
+        return self._description.shared_objects[index]
 
     def find_class(self, module: str, name: str) -> Any:
         if module == fields.__name__:
@@ -109,7 +109,7 @@ class _Builder(pickle.Unpickler):
     ) -> Any:
         linen_class = f"{module}.{name}"
         entry = class_map_of(self._maps, linen_class)
-        cls = as_stated(self.find_class(module, name), name)
+        cls = stated_class(self.find_class(module, name), name)
         if isinstance(cls, type) and issubclass(cls, linen.Module):
             raise CannotCross(
                 f"{linen_class} is still a Linen class on the after side: rewrite it, or define "
@@ -211,9 +211,9 @@ def find(module: str, name: str) -> Any:
     where = getattr(found, "__file__", None) or module
     for part in name.split("."):
         if not hasattr(found, part):
-            known = {word.lower(): word for word in dir(found)}
-            near = difflib.get_close_matches(part.lower(), known, n=1)
-            hint = f" (nearest: {known[near[0]]})" if near else ""
+            names_by_lower_case = {word.lower(): word for word in dir(found)}
+            near = difflib.get_close_matches(part.lower(), names_by_lower_case, n=1)
+            hint = f" (nearest: {names_by_lower_case[near[0]]})" if near else ""
             raise CannotCross(f"the after side has no {name!r} in {where}{hint}")
         found = getattr(found, part)
     return found

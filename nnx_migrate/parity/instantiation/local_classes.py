@@ -53,7 +53,7 @@ def find_local(module: str, qualname: str) -> Any:
     first, *rest = inside.split(".")
     if any(":" in part for part in rest):
         raise NotAlone(f"{first} has several classes {rest[-1].partition(':')[0]}")
-    made = _locals_of(module, owner, first, _recorded.get((module, owner)))
+    made = _locals_of(module, owner, first, _calls.get((module, owner)))
     value = made[first.partition(":")[0]]
     for part in rest:
         value = getattr(value, part)
@@ -70,14 +70,14 @@ def place_of(cls: type) -> tuple[str, str]:
     return _found.get(cls) or (cls.__module__, statement_name(cls))
 
 
-def as_stated(found: Any, qualname: str) -> Any:
+def stated_class(found: Any, qualname: str) -> Any:
     """The class that the statement of a name made, where ``nn.remat`` or so made ``found`` of it."""
     classes = found.__mro__ if isinstance(found, type) else ()
     return next((one for one in classes if one.__qualname__ == qualname), found)
 
 
-_Recorded = tuple[str, Callable[[str], Mapping[str, Any]]]
-_recorded: dict[tuple[str, str], _Recorded] = {}
+_CallText = tuple[str, Callable[[str], Mapping[str, Any]]]
+_calls: dict[tuple[str, str], _CallText] = {}
 
 
 def recorded_arguments(
@@ -87,25 +87,21 @@ def recorded_arguments(
 
     The same text stands for the same arguments.
     """
-    _recorded[module, function] = text, read
+    _calls[module, function] = text, read
 
 
-def _locals_of(
-    module: str, function: str, wanted: str, recorded: _Recorded | None
-) -> Mapping[str, Any]:
-    """The locals of a function after the statements that ``wanted`` hangs on; made once."""
-    key = (module, function, wanted, recorded[0] if recorded else "")
+def _locals_of(module: str, function: str, name: str, call: _CallText | None) -> Mapping[str, Any]:
+    """The locals of a function after the statements that ``name`` hangs on; made once."""
+    key = (module, function, name, call[0] if call else "")
     if key not in _made_locals:
-        _made_locals[key] = _new_locals(module, function, wanted, recorded)
+        _made_locals[key] = _new_locals(module, function, name, call)
     return _made_locals[key]
 
 
 _made_locals: dict[tuple[str, str, str, str], Mapping[str, Any]] = {}
 
 
-def _new_locals(
-    module: str, function: str, wanted: str, recorded: _Recorded | None
-) -> Mapping[str, Any]:
+def _new_locals(module: str, function: str, name: str, call: _CallText | None) -> Mapping[str, Any]:
     home = importlib.import_module(module)
     if is_local(function):
         raise NotAlone(f"{module}.{function} is itself local to a function")
@@ -113,27 +109,27 @@ def _new_locals(
     node = path[-1]
     if not isinstance(node, Function):
         raise NotAlone(f"{module}.{function} is no function")
-    plain, colon, number = wanted.partition(":")
+    plain, colon, number = name.partition(":")
     last = _statement(node, plain, number) if colon else None
-    body, needed = slice_of(node, plain, last)
+    body, names = slice_of(node, plain, last)
     if not body:
-        raise NotAlone(f"{module}.{function} does not bind {wanted}")
-    unbound = needed - bound_names(body) - {*parameters(node)}
+        raise NotAlone(f"{module}.{function} does not bind {name}")
+    unbound = names - bound_names(body) - {*parameters(node)}
     if unbound:
-        raise NotAlone(f"{wanted} reads {min(unbound)}, which {function} binds below it")
-    looped = loop_names(body) & needed
-    if looped:
-        raise NotAlone(f"{wanted} reads {min(looped)}, which a loop of {function} binds")
-    given = recorded[1](recorded[0]) if recorded and needed & {*parameters(node)} else {}
-    rebound = needed & given.keys() & bound_names(node.body)
+        raise NotAlone(f"{name} reads {min(unbound)}, which {function} binds below it")
+    loop_variables = loop_names(body) & names
+    if loop_variables:
+        raise NotAlone(f"{name} reads {min(loop_variables)}, which a loop of {function} binds")
+    values = call[1](call[0]) if call and names & {*parameters(node)} else {}
+    rebound = names & values.keys() & bound_names(node.body)
     if rebound:
-        raise NotAlone(f"{wanted} reads {min(rebound)}, an argument that {function} binds again")
-    arguments = _arguments(home, path, needed, given)
+        raise NotAlone(f"{name} reads {min(rebound)}, an argument that {function} binds again")
+    arguments = _arguments(home, path, names, values)
     made = _made(home, path, body)
     try:
         found: Mapping[str, Any] = made(**arguments)
     except Exception as error:
-        raise NotAlone(f"{wanted} alone: {function} raises {error!r}") from error
+        raise NotAlone(f"{name} alone: {function} raises {error!r}") from error
     return found
 
 
@@ -141,8 +137,8 @@ def _statement(function: Function, name: str, number: str) -> ast.stmt:
     """The class statement of that number, from 1, among those of one name in a function."""
     nodes = (one for one in ast.walk(function) if isinstance(one, ast.ClassDef))
     classes = [one for one in nodes if one.name == name]  # those of the body itself come first
-    known = number.isdecimal() and 0 < int(number) <= len(classes)
-    if not known or any(one not in function.body for one in classes):
+    has_number = number.isdecimal() and 0 < int(number) <= len(classes)
+    if not has_number or any(one not in function.body for one in classes):
         raise NotAlone(f"which class {name} of {function.name} it is is not known")
     return classes[int(number) - 1]
 
@@ -181,7 +177,7 @@ def _made(home: ModuleType, path: _Path, body: Sequence[ast.stmt]) -> Any:
 
 
 def _arguments(
-    home: ModuleType, path: _Path, needed: frozenset[str], recorded: Mapping[str, Any]
+    home: ModuleType, path: _Path, needed: frozenset[str], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Every parameter of a function: what the slice does not read is None."""
     found: Any = home
@@ -190,15 +186,15 @@ def _arguments(
     node = path[-1]
     assert isinstance(node, Function)
     names = parameters(node)
-    given: dict[str, Any] = dict.fromkeys(names)
-    for name in needed & given.keys():
-        if name in recorded:
-            given[name] = recorded[name]
+    arguments: dict[str, Any] = dict.fromkeys(names)
+    for name in needed & arguments.keys():
+        if name in values:
+            arguments[name] = values[name]
             continue
         if name != names[0] or not _is_test_case(found):
             raise NotAlone(f"it reads {name}, an argument of {node.name}, which was not recorded")
-        given[name] = found(node.name) if hasattr(found, node.name) else found()
-    return given
+        arguments[name] = found(node.name) if hasattr(found, node.name) else found()
+    return arguments
 
 
 def _is_test_case(owner: Any) -> bool:

@@ -68,8 +68,8 @@ def require_own(
 
 def _files_of(content: MigrationMap, used: Collection[str]) -> list[MappedFile]:
     maps = {entry.linen: entry for entry in content.classes}
-    known = {entry.linen for name in used if (entry := class_map_of(maps, name))}
-    return [one for one in content.files if not known.isdisjoint(one.classes)]
+    linen_names = {entry.linen for name in used if (entry := class_map_of(maps, name))}
+    return [one for one in content.files if not linen_names.isdisjoint(one.classes)]
 
 
 def _file_of(classes: Sequence[str], entries: Sequence[Path]) -> Path | None:

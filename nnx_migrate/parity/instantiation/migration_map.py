@@ -127,25 +127,25 @@ def path_map_of(migration_map: MigrationMap, calls: Sequence[Call]) -> dict[str,
     path stands for everything below it.
     """
     maps = {entry.linen: entry for entry in migration_map.classes}
-    moved: dict[str, str] = {}
+    nnx_paths: dict[str, str] = {}
     for path, class_name in sorted({(call.path, call.class_name) for call in calls}):
         here = "/".join(path)
         entry = class_map_of(maps, class_name)
         for scope, attribute in entry.attributes.items() if entry else ():
             if scope.replace(".", "/") == attribute.replace(".", "/"):
                 continue
-            old = _joined(here, scope.replace(".", "/"))
-            moved[old] = _joined(_moved(here, moved), attribute.replace(".", "/"))
-    return moved
+            old = _join(here, scope.replace(".", "/"))
+            nnx_paths[old] = _join(_nnx_path(here, nnx_paths), attribute.replace(".", "/"))
+    return nnx_paths
 
 
-def _moved(path: str, moved: dict[str, str]) -> str:
+def _nnx_path(path: str, nnx_paths: dict[str, str]) -> str:
     """Return where a scope path lies in NNX; the longest prefix that moved decides."""
-    for old in sorted(moved, key=len, reverse=True):
+    for old in sorted(nnx_paths, key=len, reverse=True):
         if path == old or path.startswith(old + "/"):
-            return moved[old] + path[len(old) :]
+            return nnx_paths[old] + path[len(old) :]
     return path
 
 
-def _joined(path: str, name: str) -> str:
+def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name

@@ -51,7 +51,7 @@ def parameters_of(constructor: Callable[..., Any]) -> dict[str, inspect.Paramete
 
 def sizes_for(
     constructor: Callable[..., Any],
-    given: Iterable[str],
+    field_names: Iterable[str],
     class_map: ClassMap | None,
     calls: Sequence[Call],
     path: tuple[str, ...] | None,
@@ -59,38 +59,38 @@ def sizes_for(
 ) -> tuple[dict[str, Size], tuple[str, ...]]:
     """Return the traced sizes to pass, and the names of required ones that the trace lacks.
 
-    ``given`` are the constructor arguments that are already known (fields). ``path`` is the scope
+    ``field_names`` are the constructor arguments that are already known (fields). ``path`` is the scope
     path of the module, or None when only its class is known.
     """
-    wanted = _wanted(parameters_of(constructor), set(given), class_map)
-    wanted += [(_CONVENTIONS[name], False) for name in _BUILT_IN.get(linen_class, ())]
+    size_arguments = _size_arguments(parameters_of(constructor), set(field_names), class_map)
+    size_arguments += [(_CONVENTIONS[name], False) for name in _BUILT_IN.get(linen_class, ())]
     found: dict[str, Size] = {}
     missing = []
-    for size, required in wanted:
+    for size, is_required in size_arguments:
         value = _value(size, calls, path, linen_class)
         if value is not None:
             found[size.name] = value
-        elif required:
+        elif is_required:
             missing.append(size.name)
     return found, tuple(missing)
 
 
-def _wanted(
-    parameters: dict[str, inspect.Parameter], given: set[str], class_map: ClassMap | None
+def _size_arguments(
+    parameters: dict[str, inspect.Parameter], field_names: set[str], class_map: ClassMap | None
 ) -> list[tuple[SizeArgument, bool]]:
     """List the size arguments with whether the constructor insists on them."""
-    mapped = {size.name: size for size in class_map.size_arguments} if class_map else {}
-    wanted = []
+    sizes_by_name = {size.name: size for size in class_map.size_arguments} if class_map else {}
+    size_arguments = []
     for name, parameter in parameters.items():
-        if name == "rngs" or name in given or parameter.kind in _VARIADIC:
+        if name == "rngs" or name in field_names or parameter.kind in _VARIADIC:
             continue
-        size = mapped.get(name) or _by_name(name)
-        required = parameter.default is inspect.Parameter.empty
-        if size is not None and (required or parameter.kind is inspect.Parameter.KEYWORD_ONLY):
-            wanted.append((size, required))
-        elif required:
-            wanted.append((SizeArgument(name, argument=""), True))
-    return wanted
+        size = sizes_by_name.get(name) or _by_name(name)
+        is_required = parameter.default is inspect.Parameter.empty
+        if size is not None and (is_required or parameter.kind is inspect.Parameter.KEYWORD_ONLY):
+            size_arguments.append((size, is_required))
+        elif is_required:
+            size_arguments.append((SizeArgument(name, argument=""), True))
+    return size_arguments
 
 
 def _by_name(name: str) -> SizeArgument | None:
@@ -121,8 +121,8 @@ def _value(
         own = own or of_class
     own = [call for call in own if call.method == size.method] or own
     if size.fact is not None:
-        told = [call.fact(size.argument or "", size.fact) for call in own]
-        facts = {size.default if one is None else one for one in told}
+        facts_of_calls = [call.fact(size.argument or "", size.fact) for call in own]
+        facts = {size.default if one is None else one for one in facts_of_calls}
         return facts.pop() if len(facts) == 1 else None
     shapes = [_first(call) if size.argument is None else call.shape(size.argument) for call in own]
     values: list[Size] = [

@@ -12,29 +12,35 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def slice_of(
-    function: Function, wanted: str, last: ast.stmt | None = None
+    function: Function, name: str, last: ast.stmt | None = None
 ) -> tuple[list[ast.stmt], frozenset[str]]:
-    """Return the statements that bind ``wanted`` and all that it reads, and the names needed.
+    """Return the statements that bind ``name`` and all that it reads, and the names needed.
 
     With ``last``, a statement of the function's body, none below it is returned. Blocks of ``with``, ``if`` and ``try`` keep only such statements. What an expression reads is
     what Python itself takes from the function, so attributes of ``self`` and locals of methods do
     not count.
     """
-    known = frozenset(parameters(function)) | frozenset(_bound(function.body))
-    needed = {wanted}
+    local_names = frozenset(parameters(function)) | frozenset(_bound(function.body))
+    names = {name}
     body = function.body if last is None else function.body[: function.body.index(last) + 1]
     while True:
-        kept = _kept(body, needed, known)
-        found = {wanted}.union(*(_reads(one, known) for one in kept))
-        if found <= needed:
-            return kept, frozenset(needed)
-        needed |= found
+        statements = _statements_of(body, names, local_names)
+        found = {name}.union(*(_reads(one, local_names) for one in statements))
+        if found <= names:
+            return statements, frozenset(names)
+        names |= found
 
 
 def parameters(function: Function) -> list[str]:
     """The names of all parameters, ``*args`` and ``**kwargs`` too."""
-    given = function.args
-    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    arguments = function.args
+    every = [
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        arguments.vararg,
+        arguments.kwarg,
+    ]
     return [one.arg for one in every if one is not None]
 
 
@@ -52,24 +58,26 @@ def bound_names(body: Sequence[ast.stmt]) -> frozenset[str]:
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
-def _kept(body: Sequence[ast.stmt], needed: set[str], known: frozenset[str]) -> list[ast.stmt]:
-    kept: list[ast.stmt] = []
+def _statements_of(
+    body: Sequence[ast.stmt], names: set[str], local_names: frozenset[str]
+) -> list[ast.stmt]:
+    statements: list[ast.stmt] = []
     for statement in body:
-        if not needed & set(_bound([statement])):
+        if not names & set(_bound([statement])):
             continue
         if isinstance(statement, ast.With | ast.If | ast.Try):
-            statement = _pruned(statement, needed, known)
-        kept.append(statement)
-    return kept
+            statement = _prune(statement, names, local_names)
+        statements.append(statement)
+    return statements
 
 
-def _pruned(statement: ast.stmt, needed: set[str], known: frozenset[str]) -> ast.stmt:
+def _prune(statement: ast.stmt, names: set[str], local_names: frozenset[str]) -> ast.stmt:
     """A copy of a compound statement with only the needed statements in its blocks."""
     fields = dict(ast.iter_fields(statement))
     for name in _BLOCKS:
         if name in fields:
-            kept = _kept(fields[name], needed, known)
-            fields[name] = kept or ([ast.Pass()] if name == "body" else [])
+            statements = _statements_of(fields[name], names, local_names)
+            fields[name] = statements or ([ast.Pass()] if name == "body" else [])
     if isinstance(statement, ast.Try) and not (fields["handlers"] or fields["finalbody"]):
         fields["finalbody"] = [ast.Pass()]
     return ast.copy_location(type(statement)(**fields), statement)
@@ -99,13 +107,13 @@ def _own(statement: ast.AST) -> Iterator[ast.AST]:
         yield from _own(child)
 
 
-def _reads(statement: ast.stmt, known: frozenset[str]) -> frozenset[str]:
-    """Which of ``known`` a statement takes from the function around it."""
-    bound = sorted(set(_bound([statement])) & known)
+def _reads(statement: ast.stmt, local_names: frozenset[str]) -> frozenset[str]:
+    """Which of ``local_names`` a statement takes from the function around it."""
+    bound = sorted(set(_bound([statement])) & local_names)
     probe = ast.FunctionDef(
         "probe", _no_arguments(), [*([ast.Nonlocal(bound)] if bound else []), statement], []
     )
-    names = [ast.arg(name) for name in sorted(known)]
+    names = [ast.arg(name) for name in sorted(local_names)]
     outer = ast.FunctionDef("outer", _no_arguments(names), [probe], [])
     module = ast.fix_missing_locations(ast.Module([outer], []))
     (code,) = _codes(compile(module, "<slice>", "exec"))

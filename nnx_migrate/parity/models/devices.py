@@ -38,19 +38,19 @@ def require_devices(options: ModelOptions) -> None:
 
     Of several processes each has to have its devices in the mesh. Raises BadWord.
     """
-    needed = options.devices
-    if not options.distributed and needed > MOST_SIMULATED:
+    device_count = options.devices
+    if not options.distributed and device_count > MOST_SIMULATED:
         raise BadWord(
-            f"{needed} devices are needed, {MOST_SIMULATED} can be simulated: make the mesh smaller"
+            f"{device_count} devices are needed, {MOST_SIMULATED} can be simulated: make the mesh smaller"
         )
     found = len(jax.devices())
-    if options.distributed and needed != found:
+    if options.distributed and device_count != found:
         raise BadWord(
-            f"distributed=true: the mesh has {needed} devices, the {jax.process_count()} processes "
+            f"distributed=true: the mesh has {device_count} devices, the {jax.process_count()} processes "
             f"have {found}: pass mesh= with all of them"
         )
-    if needed > found:
+    if device_count > found:
         raise BadWord(
-            f"{needed} devices are needed, {found} are there: make the mesh smaller, or start with "
-            f"XLA_FLAGS=--xla_force_host_platform_device_count={needed}"
+            f"{device_count} devices are needed, {found} are there: make the mesh smaller, or start with "
+            f"XLA_FLAGS=--xla_force_host_platform_device_count={device_count}"
         )

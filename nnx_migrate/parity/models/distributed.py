@@ -39,13 +39,13 @@ def join() -> None:
 def _keep_stdout_clean() -> None:
     """Send to stderr what libraries write to the descriptor of stdout, as Gloo does when it connects."""
     try:
-        given = sys.stdout.fileno()
+        descriptor = sys.stdout.fileno()
     except (AttributeError, OSError):
         return  # stdout is no file: a test reads it
-    said = os.fdopen(os.dup(given), "w", encoding=sys.stdout.encoding)
+    stdout = os.fdopen(os.dup(descriptor), "w", encoding=sys.stdout.encoding)
     sys.stdout.flush()
-    os.dup2(sys.stderr.fileno(), given)
-    sys.stdout = said
+    os.dup2(sys.stderr.fileno(), descriptor)
+    sys.stdout = stdout
 
 
 def is_first() -> bool:
@@ -53,7 +53,7 @@ def is_first() -> bool:
     return bool(jax.process_index() == 0)
 
 
-def agreed(outcome: CommandOutcome) -> CommandOutcome:
+def joint_outcome(outcome: CommandOutcome) -> CommandOutcome:
     """Return the outcome of all processes: the worst exit code, said by the first process only.
 
     Every process has to call this, whatever became of its comparison.

@@ -10,13 +10,13 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity import run
 from nnx_migrate.parity.case import mesh_of
-from nnx_migrate.parity.comparison_result import Compared
+from nnx_migrate.parity.comparison_result import ComparisonResult
 from nnx_migrate.parity.evaluation.running import platform
 from nnx_migrate.parity.models.devices import require_devices, set_up
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.models.pair import Pair, pair_of, require_divisible
-from nnx_migrate.parity.models.required_checks import finished
+from nnx_migrate.parity.models.required_checks import final_report
 from nnx_migrate.parity.sides.abstract import trace_linen, trace_nnx
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -33,7 +33,7 @@ REQUIRED = (
 COMPILED = "collectives"
 
 
-def run_full(options: ModelOptions) -> Compared:
+def run_full(options: ModelOptions) -> ComparisonResult:
     """Compare what the two sides are without running them.
 
     With ``options.compile`` the mesh has simulated devices, and both programs are compiled for
@@ -47,9 +47,9 @@ def run_full(options: ModelOptions) -> Compared:
     linen = trace_linen(pair.linen, mesh, compile_too=options.compile)
     nnx = trace_nnx(pair.nnx, mesh, compile_too=options.compile)
     report = run.judge(pair.linen, linen, nnx)
-    needed = (*REQUIRED, COMPILED) if options.compile else REQUIRED
-    report = finished(report, options, needed, start)
-    return Compared(report, linen, nnx, *(platform() if options.compile else ("", 0)))
+    check_names = (*REQUIRED, COMPILED) if options.compile else REQUIRED
+    report = final_report(report, options, check_names, start)
+    return ComparisonResult(report, linen, nnx, *(platform() if options.compile else ("", 0)))
 
 
 def abstract_pair(options: ModelOptions) -> tuple[Pair, AnyMesh]:
@@ -62,8 +62,10 @@ def abstract_pair(options: ModelOptions) -> tuple[Pair, AnyMesh]:
     require_divisible(options, pair.linen.linen, inputs)
     mesh = _mesh(options, pair)
     batch = NamedSharding(mesh, PartitionSpec(*(options.rules.data_spec or ())[:1]))
-    placed = tuple(jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=batch) for one in inputs)
-    sides = (dataclasses.replace(one, inputs=placed) for one in (pair.linen, pair.nnx))
+    abstract_inputs = tuple(
+        jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=batch) for one in inputs
+    )
+    sides = (dataclasses.replace(one, inputs=abstract_inputs) for one in (pair.linen, pair.nnx))
     return Pair(*sides), mesh
 
 

@@ -50,11 +50,11 @@ def rows(options: ModelOptions) -> tuple[Row, ...]:
     try:
         _, state = abstract_sharded(lambda: model(options.config, rngs=nnx.Rngs(0)), mesh, rules)
         params = nnx.filter_state(state, nnx.Param)
-        described = describe_shardings(params, mesh, rules)
+        descriptions = describe_shardings(params, mesh, rules)
     except ValueError as error:
         raise BadWord(f"mesh: {error}") from error
     item_sizes = [array.dtype.itemsize for array in jax.tree.leaves(params)]
-    return tuple(_row(one, size) for one, size in zip(described, item_sizes, strict=True))
+    return tuple(_row(one, size) for one, size in zip(descriptions, item_sizes, strict=True))
 
 
 def table(found: Sequence[Row]) -> list[str]:
@@ -67,26 +67,26 @@ def table(found: Sequence[Row]) -> list[str]:
 
 def changes(before: Sequence[Row], after: Sequence[Row], rules: tuple[str, str]) -> list[str]:
     """What other rules change of the same model, and the sums of the bytes."""
-    changed = [
+    differing_pairs = [
         (one, other) for one, other in zip(before, after, strict=True) if one.spec != other.spec
     ]
     lines = [
         f"{one.path}: {one.spec} -> {other.spec}, {one.bytes:,} -> {other.bytes:,} bytes per device"
-        for one, other in changed
+        for one, other in differing_pairs
     ]
     total = (
-        f"{len(changed)} of {len(before)} arrays change from {rules[0]} to {rules[1]}, "
+        f"{len(differing_pairs)} of {len(before)} arrays change from {rules[0]} to {rules[1]}, "
         f"{_total(before):,} -> {_total(after):,} bytes per device"
     )
     return [*lines, total]
 
 
-def _row(described: DescribedSharding, item_size: int) -> Row:
-    (shape,), (sharding,) = described.shapes, described.shardings
-    names = described.names
+def _row(description: DescribedSharding, item_size: int) -> Row:
+    (shape,), (sharding,) = description.shapes, description.shardings
+    names = description.names
     assert not isinstance(names, NamedSharding)  # the models give logical names
     return Row(
-        described.path,
+        description.path,
         shape,
         logical_names(names),
         show(layout_on(sharding)),

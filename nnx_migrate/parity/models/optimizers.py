@@ -23,11 +23,11 @@ def build_optimizer(name: str, side: str, shard_mode: str) -> optax.GradientTran
     if name == "adamw":
         return optax.adamw(LEARNING_RATE)
     if name == "plateau":
-        halved = reduce_on_plateau(factor=0.5, patience=1, rtol=0.5)
-        return optax.chain(optax.adamw(LEARNING_RATE), halved)
+        plateau = reduce_on_plateau(factor=0.5, patience=1, rtol=0.5)
+        return optax.chain(optax.adamw(LEARNING_RATE), plateau)
     numbers = load(f"{side}.muon").dimension_numbers
-    chosen = muon(LEARNING_RATE, muon_weight_dimension_numbers=numbers)
-    return chosen if shard_mode == "auto" else over_auto_axes(chosen)
+    optimizer = muon(LEARNING_RATE, muon_weight_dimension_numbers=numbers)
+    return optimizer if shard_mode == "auto" else over_auto_axes(optimizer)
 
 
 def over_auto_axes(optimizer: optax.GradientTransformation) -> optax.GradientTransformation:

@@ -13,7 +13,7 @@ from nnx_migrate.parity.files.case_file import nearest
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.optimizers import OPTIMIZERS
 from nnx_migrate.parity.models.registry import ALIASES, MODELS, NAMES, BuiltInModel
-from nnx_migrate.parity.words import BadWord, choice, mesh_sizes, number, require_known
+from nnx_migrate.parity.words import BadWord, choice, mesh_sizes, number, require_keys
 from nnx_migrate.sharding import AxisRules, AxisRulesError, load_axis_rules
 
 KEYS = (
@@ -87,54 +87,56 @@ class ModelOptions:
         return " ".join(words)
 
 
-def model_options(given: Mapping[str, str]) -> ModelOptions:
+def model_options(values: Mapping[str, str]) -> ModelOptions:
     """Read the words. Raises BadWord for the first word that cannot be used."""
-    if "case" in given:
+    if "case" in values:
         raise BadWord(
-            f"model={given['model']} and case={given['case']} exclude each other: a built-in model, or a "
+            f"model={values['model']} and case={values['case']} exclude each other: a built-in model, or a "
             "case of your own"
         )
-    model = _model(given["model"])
+    model = _model(values["model"])
     family = load(model.family)
     hints = typing.get_type_hints(family.Config)
     fields = {one.name: hints[one.name] for one in dataclasses.fields(family.Config)}
-    require_known(tuple(given), (*KEYS, *fields))
-    size = choice(given, "size", SIZES) or SIZES[0]
-    asked = choice(given, "shard_mode", ("auto", "explicit")) or model.shard_mode
-    shard_mode: Literal["auto", "explicit"] = "explicit" if asked == "explicit" else "auto"
-    optimizer = choice(given, "optimizer", OPTIMIZERS) or OPTIMIZERS[0]
-    _require_size(given, size)
-    zero1 = choice(given, "zero1", ("true", "false")) == "true"
-    rules = _rules(given.get("rules", model.rules))
+    require_keys(tuple(values), (*KEYS, *fields))
+    size = choice(values, "size", SIZES) or SIZES[0]
+    shard_mode_word = choice(values, "shard_mode", ("auto", "explicit")) or model.shard_mode
+    shard_mode: Literal["auto", "explicit"] = (
+        "explicit" if shard_mode_word == "explicit" else "auto"
+    )
+    optimizer = choice(values, "optimizer", OPTIMIZERS) or OPTIMIZERS[0]
+    _require_size(values, size)
+    zero1 = choice(values, "zero1", ("true", "false")) == "true"
+    rules = _rules(values.get("rules", model.rules))
     default = model.full_mesh if size == "full" else ZERO1_MESH if zero1 else DEFAULT_MESH
-    text = given.get("mesh", default)
+    text = values.get("mesh", default)
     mesh = _mesh(text, rules)
     if zero1 and "data" not in mesh:
         raise BadWord(f"zero1=true: rules={rules.name} have no mesh axis 'data'")
-    changes = {key: _value(key, given[key], kind) for key, kind in fields.items() if key in given}
+    changes = {key: _value(key, values[key], kind) for key, kind in fields.items() if key in values}
     if STAGES in fields:
         _require_stages(changes.setdefault(STAGES, mesh.get("stage", 1)), mesh, text)
     if size == "full":
         changes.setdefault("batch_size", PER_DEVICE_BATCH * math.prod(mesh.values()))
-    accumulated = number(given, "gradient_accumulation_steps", 1) or 1
+    step_count = number(values, "gradient_accumulation_steps", 1) or 1
     figures = {**family.read(model.figures[size]), **changes}
-    config = _config(family.Config, figures, accumulated, "batch_size" in given)
+    config = _config(family.Config, figures, step_count, "batch_size" in values)
     return ModelOptions(
         model=model,
         size=size,
         config=config,
         rules=rules,
         mesh=mesh,
-        devices=_devices(given, mesh, text),
-        seed=number(given, "seed", 0) or 0,
-        steps=number(given, "steps", 0) or 0,
+        devices=_devices(values, mesh, text),
+        seed=number(values, "seed", 0) or 0,
+        steps=number(values, "steps", 0) or 0,
         shard_mode=shard_mode,
         optimizer=optimizer,
         zero1=zero1,
-        gradient_accumulation_steps=accumulated,
-        compile=choice(given, "compile", ("true", "false")) == "true",
-        distributed=choice(given, "distributed", ("true", "false")) == "true",
-        form=choice(given, "form", FORMS) or FORMS[0],
+        gradient_accumulation_steps=step_count,
+        compile=choice(values, "compile", ("true", "false")) == "true",
+        distributed=choice(values, "distributed", ("true", "false")) == "true",
+        form=choice(values, "form", FORMS) or FORMS[0],
     )
 
 
@@ -144,11 +146,11 @@ def _model(name: str) -> BuiltInModel:
     return MODELS[ALIASES.get(name, name)]
 
 
-def _require_size(given: Mapping[str, str], size: str) -> None:
+def _require_size(values: Mapping[str, str], size: str) -> None:
     """Refuse what would say nothing at this size."""
-    if size == "full" and given.get("steps", "0") != "0":
-        raise BadWord(f"steps={given['steps']}: nothing has values at size=full: use size=tiny")
-    if size == "tiny" and given.get("compile") == "true":
+    if size == "full" and values.get("steps", "0") != "0":
+        raise BadWord(f"steps={values['steps']}: nothing has values at size=full: use size=tiny")
+    if size == "tiny" and values.get("compile") == "true":
         raise BadWord(
             "compile=true: expected size=full; at size=tiny everything is compiled anyway"
         )
@@ -174,11 +176,11 @@ def _mesh(text: str, rules: AxisRules) -> dict[str, int]:
     return {axis: sizes.get(axis, 1) for axis in rules.mesh_axes}
 
 
-def _devices(given: Mapping[str, str], mesh: Mapping[str, int], text: str) -> int:
-    needed = math.prod(mesh.values())
-    devices = number(given, "devices", 1) or needed
-    if needed > devices:
-        raise BadWord(f"mesh={text} needs {needed} devices, devices={devices} are given")
+def _devices(values: Mapping[str, str], mesh: Mapping[str, int], text: str) -> int:
+    device_count = math.prod(mesh.values())
+    devices = number(values, "devices", 1) or device_count
+    if device_count > devices:
+        raise BadWord(f"mesh={text} needs {device_count} devices, devices={devices} are given")
     return devices
 
 

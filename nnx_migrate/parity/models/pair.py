@@ -87,9 +87,9 @@ def require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...
     """Refuse a mesh that splits an axis of a parameter, or what a call is given, unevenly."""
     _require_whole_parts(options, inputs[0].shape[0])
     batch = inputs[0].shape[0] // options.gradient_accumulation_steps
-    boxed = jax.eval_shape(module.init, jax.random.key(0), *inputs)
-    shapes, _ = named_leaves(meta.unbox(boxed))
-    boxes = jax.tree.leaves(boxed, is_leaf=lambda leaf: isinstance(leaf, meta.Partitioned))
+    variables = jax.eval_shape(module.init, jax.random.key(0), *inputs)
+    shapes, _ = named_leaves(meta.unbox(variables))
+    boxes = jax.tree.leaves(variables, is_leaf=lambda leaf: isinstance(leaf, meta.Partitioned))
     for (path, array), box in zip(shapes.items(), boxes, strict=True):
         names = box.names if isinstance(box, meta.Partitioned) else None
         spec = resolve_spec(names, options.rules.logical_axis_rules, options.mesh) or ()
@@ -118,7 +118,7 @@ def _require_even(mesh: Mapping[str, int], name: str, shape: tuple[int, ...], sp
     for axis, (size, entry) in enumerate(zip(shape, spec, strict=False)):
         used = [one for one in mesh_axes(entry) if mesh.get(one, 1) > 1]
         if size % math.prod(mesh[one] for one in used):
-            shown = " * ".join(f"{one}:{mesh[one]}" for one in used)
+            product = " * ".join(f"{one}:{mesh[one]}" for one in used)
             raise BadWord(
-                f"mesh: axis {axis} of {name} has size {size}, which {shown} do not divide"
+                f"mesh: axis {axis} of {name} has size {size}, which {product} do not divide"
             )

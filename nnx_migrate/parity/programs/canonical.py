@@ -25,11 +25,11 @@ def canonical(text: str) -> str:
     text = _LOCATION.sub("", text)
     text = _MODULE.sub("module", text)
     text = _INFO.sub("", text)
-    text = _renumbered(text)
+    text = _renumber(text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
 
 
-def _renumbered(text: str) -> str:
+def _renumber(text: str) -> str:
     private = set(_PRIVATE.findall(text))
     names: dict[str, str] = {}
 

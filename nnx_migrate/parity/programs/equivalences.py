@@ -70,11 +70,11 @@ def broadcast_of_units(terms: Terms, term: Term) -> int | Term | None:
     shape, dims = _shape(terms, operand), _integers(term.attribute("broadcast_dimensions"))
     if 1 not in shape or math.prod(shape) == math.prod(term.type.shape or ()):
         return None
-    kept = [(size, dim) for size, dim in zip(shape, dims, strict=True) if size != 1]
+    other_axes = [(size, dim) for size, dim in zip(shape, dims, strict=True) if size != 1]
     source = terms.make(
-        _reshape(operand, tuple(size for size, _ in kept), terms[operand].type.element)
+        _reshape(operand, tuple(size for size, _ in other_axes), terms[operand].type.element)
     )
-    return Term(_BROADCAST, _dimensions(dim for _, dim in kept), (source,), term.type)
+    return Term(_BROADCAST, _dimensions(dim for _, dim in other_axes), (source,), term.type)
 
 
 def broadcast_as_reshape(terms: Terms, term: Term) -> int | Term | None:
@@ -111,8 +111,8 @@ def transpose_identity(terms: Terms, term: Term) -> int | Term | None:
     if order == tuple(range(len(order))):
         return operand
     shape = _shape(terms, operand)
-    moved = [axis for axis in order if shape[axis] != 1]
-    if moved == sorted(moved):
+    order_of_others = [axis for axis in order if shape[axis] != 1]
+    if order_of_others == sorted(order_of_others):
         return _reshape(operand, term.type.shape or (), term.type.element)
     return None
 
@@ -147,16 +147,16 @@ def reduce_unit_axes(terms: Terms, term: Term) -> int | Term | None:
     axes = _integers(term.attribute("dimensions"))
     if 1 not in shape:
         return None
-    kept = [axis for axis, size in enumerate(shape) if size != 1]
+    other_axes = [axis for axis, size in enumerate(shape) if size != 1]
     source = terms.make(
-        _reshape(operand, tuple(shape[axis] for axis in kept), terms[operand].type.element)
+        _reshape(operand, tuple(shape[axis] for axis in other_axes), terms[operand].type.element)
     )
     target = term.type
-    left = [place for place, axis in enumerate(kept) if axis in axes]
+    left = [place for place, axis in enumerate(other_axes) if axis in axes]
     if not left:
         return _reshape(source, target.shape or (), target.element)
     numbers = ", ".join(map(str, left))
-    rest = tuple(shape[axis] for axis in kept if axis not in axes)
+    rest = tuple(shape[axis] for axis in other_axes if axis not in axes)
     inner = terms.make(
         Term(
             _REDUCE,

@@ -14,12 +14,12 @@ _COLLECTIVE = re.compile(
 _MEMORY = ("argument", "output", "temp", "alias")
 
 
-def collectives(compiled: Any) -> dict[str, int]:
+def collectives(executable: Any) -> dict[str, int]:
     """Count the collective operations of an executable (``lowered.compile()``) by kind."""
-    return dict(sorted(Counter(_COLLECTIVE.findall(compiled.as_text())).items()))
+    return dict(sorted(Counter(_COLLECTIVE.findall(executable.as_text())).items()))
 
 
-def memory(compiled: Any) -> dict[str, int]:
+def memory(executable: Any) -> dict[str, int]:
     """Bytes of one device by what they hold: arguments, results, in between, both at once."""
-    found = compiled.memory_analysis()
+    found = executable.memory_analysis()
     return {name: int(getattr(found, f"{name}_size_in_bytes")) for name in _MEMORY}

@@ -46,9 +46,9 @@ def equal_by_rules(left: str, right: str) -> tuple[str, ...] | None:
                 return (*axes, DATAFLOW)
         may_minimise = left.count("\n") + right.count("\n") < _MINIMISE_BELOW
         for axes, ours, theirs in forms:
-            needed = _needed(ours, theirs, may_minimise)
-            if needed is not None:
-                return (*axes, DATAFLOW, *needed)
+            rules = _rules_needed(ours, theirs, may_minimise)
+            if rules is not None:
+                return (*axes, DATAFLOW, *rules)
     return None
 
 
@@ -59,18 +59,18 @@ def same_but(left: str, right: str, without: Mapping[str, Rule]) -> bool:
         return _same(*modules, (*RULES, *STRUCTURAL), without) is not None
 
 
-def _needed(left: Any, right: Any, may_minimise: bool) -> tuple[str, ...] | None:
+def _rules_needed(left: Any, right: Any, may_minimise: bool) -> tuple[str, ...] | None:
     """Return the rules under which two modules are the same, or None."""
     everything = (*RULES, *STRUCTURAL)
-    fired = _same(left, right, everything)
-    if fired is None:
+    rules_used = _same(left, right, everything)
+    if rules_used is None:
         return None
-    needed = [name for name in everything if name in fired]
-    for name in list(needed) if may_minimise else ():
-        fewer = [other for other in needed if other != name]
+    rules = [name for name in everything if name in rules_used]
+    for name in list(rules) if may_minimise else ():
+        fewer = [other for other in rules if other != name]
         if _same(left, right, fewer) is not None:
-            needed = fewer
-    return tuple(needed)
+            rules = fewer
+    return tuple(rules)
 
 
 def _same(
@@ -78,8 +78,8 @@ def _same(
 ) -> set[str] | None:
     """Return the rules that fired when the two are the same under ``rules``, those before first."""
     names = frozenset(rules)
-    chosen = {name: rule for name, rule in RULES.items() if name in names}
-    terms = Terms({**(before or {}), **chosen})
+    rules_by_name = {name: rule for name, rule in RULES.items() if name in names}
+    terms = Terms({**(before or {}), **rules_by_name})
     ours, theirs = (Reader(terms, names, module).program() for module in (left, right))
     return terms.fired if ours == theirs else None
 
@@ -145,8 +145,8 @@ class Reader:
 
     def _block(self, block: Any, scope: Scope) -> tuple[int, ...]:
         """Read a block into ``scope`` and return what its terminator hands on."""
-        for wrapped in block.operations:
-            operation = wrapped.operation
+        for op_view in block.operations:
+            operation = op_view.operation
             operands = tuple(scope.values[value] for value in operation.operands)
             if operation.name.endswith(".return"):
                 return operands
@@ -228,18 +228,18 @@ class Reader:
         self._loops += 1
         condition, body = (region.blocks[0] for region in operation.regions)
         types = [self._type(value.type) for value in operation.results]
-        carried = self._carried(types, initial)
+        carry = self._loop_carry(types, initial)
         for block in (condition, body):
-            scope.values.update(zip(block.arguments, carried, strict=True))
+            scope.values.update(zip(block.arguments, carry, strict=True))
         inner = [Scope(scope.depth + 1, scope.values) for _ in (condition, body)]
         (test,), steps = (
             self._block(block, one) for block, one in zip((condition, body), inner, strict=True)
         )
         if inner[0].effects or inner[1].effects:
             return None
-        return Loop(self._terms, carried, initial, test, steps, scope.depth + 1).results()
+        return Loop(self._terms, carry, initial, test, steps, scope.depth + 1).results()
 
-    def _carried(self, types: Sequence[TensorType], initial: tuple[int, ...]) -> list[int]:
+    def _loop_carry(self, types: Sequence[TensorType], initial: tuple[int, ...]) -> list[int]:
         """What stands for the values that the newest loop carries, by their places."""
         loop = (("loop", str(self._loops)),)
         return [

@@ -55,9 +55,9 @@ class Rule:
 _SETS = {"loop": 2, "barrier": 1}
 
 
-def _ordered(op: str, operands: list[int]) -> tuple[int, ...]:
-    fixed = _SETS.get(op, len(operands))
-    return (*operands[:fixed], *sorted(set(operands[fixed:])))
+def _operand_order(op: str, operands: list[int]) -> tuple[int, ...]:
+    ordered_count = _SETS.get(op, len(operands))
+    return (*operands[:ordered_count], *sorted(set(operands[ordered_count:])))
 
 
 class Terms:
@@ -88,9 +88,9 @@ class Terms:
 
     def make(self, term: Term) -> int:
         """Return the number of a term after simplification."""
-        changed = term.op in self._ops
-        while changed:
-            changed = False
+        is_new = term.op in self._ops
+        while is_new:
+            is_new = False
             for name, rule in self._rules.items():
                 result = rule.apply(self, term) if term.op in rule.ops else None
                 if result is None:
@@ -98,19 +98,19 @@ class Terms:
                 self.fired.add(name)
                 if isinstance(result, int):
                     return result
-                term, changed = result, True
+                term, is_new = result, True
         return self.intern(term)
 
     def reachable(self, roots: Iterable[int]) -> list[int]:
         """Return the numbers below ``roots``, operands before their users."""
-        seen: set[int] = set()
+        visited_terms: set[int] = set()
         todo = list(roots)
         while todo:
             number = todo.pop()
-            if number not in seen:
-                seen.add(number)
+            if number not in visited_terms:
+                visited_terms.add(number)
                 todo.extend(self._terms[number].operands)
-        return sorted(seen)
+        return sorted(visited_terms)
 
     def substitute(self, roots: Iterable[int], values: Mapping[int, int]) -> dict[int, int]:
         """Return the number of each reachable term after replacing some terms by others."""
@@ -120,7 +120,7 @@ class Terms:
                 result[number] = values[number]
                 continue
             term = self._terms[number]
-            operands = _ordered(term.op, [result[operand] for operand in term.operands])
+            operands = _operand_order(term.op, [result[operand] for operand in term.operands])
             if operands == term.operands:
                 result[number] = number
             else:

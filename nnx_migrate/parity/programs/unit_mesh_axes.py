@@ -28,13 +28,13 @@ def without_unit_axes(text: str) -> str:
     for mesh, axes in _MESH.findall(text):
         units = {name for name, size in _AXIS.findall(axes) if size == "1"}
         shardings = re.compile(_SHARDING.format(mesh=re.escape(mesh)))
-        text = shardings.sub(functools.partial(_shortened, units), text)
+        text = shardings.sub(functools.partial(_without_units, units), text)
     return text
 
 
-def _shortened(units: set[str], sharding: re.Match[str]) -> str:
-    def kept(found: re.Match[str]) -> str:
+def _without_units(units: set[str], sharding: re.Match[str]) -> str:
+    def axes_text(found: re.Match[str]) -> str:
         entries = [entry for entry in found.group(1).split(", ") if entry.strip('"') not in units]
         return f"{{{', '.join(entries)}}}"
 
-    return _AXES.sub(kept, sharding.group())
+    return _AXES.sub(axes_text, sharding.group())

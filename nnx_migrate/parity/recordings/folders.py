@@ -26,10 +26,10 @@ def folders_of(evidence: Evidence, entries: Sequence[Path]) -> tuple[PurePath, .
         for key, module in evidence.modules.items()
         if not any(_file_of(entry, module) for entry in entries)
     }
-    wanted = {evidence.names[key] for key in missing}
+    module_names = {evidence.names[key] for key in missing}
     found: dict[PurePath, None] = {}
     for entry in entries if missing else ():
-        for file in _files(entry, wanted):
+        for file in _files(entry, module_names):
             module = missing.get(digest(file.read_bytes()))
             folder = _folder(file.relative_to(entry), module) if module is not None else None
             if folder is not None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nnx_migrate.evidence.observations import Instance
 from nnx_migrate.evidence.read import Evidence, load
 from nnx_migrate.evidence.schema import EvidenceError
-from nnx_migrate.evidence.observations import Instance
 from nnx_migrate.evidence.values import arrays, unreadable
 from nnx_migrate.model import MigrationMap
 from nnx_migrate.parity.files.case_file import CaseError
@@ -48,13 +48,13 @@ class Row:
     name: str  # class and shapes
     verdict: str
     ok: bool
-    compared: bool
+    has_comparison: bool
     detail: str = ""
     report: ParityReport | None = None
 
 
 @dataclass(frozen=True)
-class RecordedOptions:
+class RecordingOptions:
     """Where both sides are and what is chosen.
 
     ``select`` is a glob over qualified class names, ``instances`` the most of one class to run.
@@ -78,7 +78,7 @@ def is_evidence(path: Path) -> bool:
         return False
 
 
-def run_recorded(path: Path, given: RecordedOptions) -> list[Row]:
+def run_recordings(path: Path, options: RecordingOptions) -> list[Row]:
     """Compare every chosen instance of an evidence file.
 
     Raises:
@@ -88,27 +88,29 @@ def run_recorded(path: Path, given: RecordedOptions) -> list[Row]:
         evidence = load(path)
     except EvidenceError as error:
         raise CaseError(str(error)) from error
-    chosen = list(_chosen(evidence, given.select))
-    if not chosen:
-        raise CaseError(f"case={path}: no recorded class matches {given.select or '*'}")
-    rewritten = _rewritten(given.map)
+    instances = list(_select(evidence, options.select))
+    if not instances:
+        raise CaseError(f"case={path}: no recorded class matches {options.select or '*'}")
+    rewritten = _rewritten(options.map)
     directory = Path(tempfile.mkdtemp(prefix="nnx-migrate-recorded-"))
     try:
         rows: dict[int, Row] = {}
         cases: dict[int, Path] = {}
-        reasons = [_left_out(one, failure, rewritten) for one, failure in chosen]
-        beyond = _beyond([one for one, _ in chosen], reasons, given.instances)
-        for number, (one, _) in enumerate(chosen):
+        reasons = [_left_out(one, failure, rewritten) for one, failure in instances]
+        beyond = _beyond([one for one, _ in instances], reasons, options.instances)
+        for number, (one, _) in enumerate(instances):
             reason = reasons[number]
             if number in beyond:
-                reason = f"instances={given.instances} of this class were compared"
+                reason = f"instances={options.instances} of this class were compared"
             if reason is None:
                 file = directory / f"case{number}.py"
-                cases[number] = _write_case(file, one, [each for each, _ in chosen], given.shim)
+                cases[number] = _write_case(
+                    file, one, [each for each, _ in instances], options.shim
+                )
             else:
                 rows[number] = Row(_title(one), "not compared", True, False, reason)
         if cases:
-            rows |= _run_all(cases, [one for one, _ in chosen], evidence, directory, given)
+            rows |= _run_all(cases, [one for one, _ in instances], evidence, directory, options)
         return [rows[number] for number in sorted(rows)]
     except BadTree as error:
         raise CaseError(str(error)) from error
@@ -116,7 +118,7 @@ def run_recorded(path: Path, given: RecordedOptions) -> list[Row]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _chosen(evidence: Evidence, select: str | None) -> Iterator[tuple[Instance, str | None]]:
+def _select(evidence: Evidence, select: str | None) -> Iterator[tuple[Instance, str | None]]:
     """Recorded calls of the chosen classes, and why one cannot be called alone.
 
     A class that was called by another method alone is called by that.
@@ -167,8 +169,8 @@ def _beyond(
     for numbers in runnable.values() if most is not None else ():
         fields = {json.dumps(instances[n].fields, sort_keys=True): n for n in reversed(numbers)}
         different = sorted(fields.values())
-        ordered = [*different, *(n for n in numbers if n not in different)]
-        beyond.update(ordered[most:])
+        order = [*different, *(n for n in numbers if n not in different)]
+        beyond.update(order[most:])
     return frozenset(beyond)
 
 
@@ -183,7 +185,7 @@ def _title(one: Instance) -> str:
     return f"{one.cls.module}.{one.cls.qualname}({', '.join(shapes[:3])}{more}){method}"
 
 
-def _initialised(one: Instance, seen: Sequence[Instance]) -> Instance:
+def _initialization(one: Instance, instances: Sequence[Instance]) -> Instance:
     """The call that initialised a module: this one, or one of the same module on the same arrays.
 
     ``init`` may have been called with ``train=False``, and only ``apply`` with ``train=True``.
@@ -197,7 +199,7 @@ def _initialised(one: Instance, seen: Sequence[Instance]) -> Instance:
             and _shapes(other) == _shapes(one)
         )
 
-    return one if one.is_initialization else next(filter(alike, seen), one)
+    return one if one.is_initialization else next(filter(alike, instances), one)
 
 
 def _shapes(one: Instance) -> dict[str, tuple[int, ...]]:
@@ -214,7 +216,7 @@ def _changing(collections: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in collections if name not in left_out)
 
 
-def _write_case(file: Path, one: Instance, seen: Sequence[Instance], shim: str | None) -> Path:
+def _write_case(file: Path, one: Instance, instances: Sequence[Instance], shim: str | None) -> Path:
     """Write a case file, and the recorded fields and inputs beside it."""
     collections = one.collections or one.mutable  # what init makes, else what a call may make
     settings = {
@@ -224,7 +226,7 @@ def _write_case(file: Path, one: Instance, seen: Sequence[Instance], shim: str |
         "method": None if one.method == CALL else one.method,
     }
     load_shim = f"import runpy\n\nrunpy.run_path({str(Path(shim).absolute())!r})\n" if shim else ""
-    first = _initialised(one, seen)
+    first = _initialization(one, instances)
     initial = "" if first is one else "initial = _recorded.initial\n"
     file.write_text(
         _CASE.format(settings=settings, shim=load_shim, initial=initial), encoding="utf-8"
@@ -247,11 +249,11 @@ def _run_all(
     instances: Sequence[Instance],
     evidence: Evidence,
     directory: Path,
-    given: RecordedOptions,
+    recording_options: RecordingOptions,
 ) -> dict[int, Row]:
     """Run the before side of all cases in one process, then the after side, and judge each."""
     first = next(iter(cases.values()))
-    with open_trees(first, given.before, given.after) as trees:
+    with open_trees(first, recording_options.before, recording_options.after) as trees:
         folders = folders_of(evidence, trees.before)
 
         def jobs(side: Side, entries: tuple[Path, ...], numbers: Iterable[int]) -> dict[int, Job]:
@@ -261,8 +263,8 @@ def _run_all(
                     cases[number],
                     with_folders(entries, folders),
                     directory / cases[number].stem,
-                    given.map,
-                    given.options,
+                    recording_options.map,
+                    recording_options.options,
                 )
                 for number in numbers
             }
@@ -298,17 +300,17 @@ def _row(title: str, old: _Run, new: _Run | None) -> Row:
             report = compare(old[0], new[0]).report
     except CaseError as error:
         return Row(title, "cannot run", False, False, str(error))
-    failed = [check for check in report.checks if check.status == "fail"]
-    if not title.endswith(")") and _makes_fewer(failed):
+    failures = [check for check in report.checks if check.status == "fail"]
+    if not title.endswith(")") and _makes_fewer(failures):
         reason = "init by this method alone makes fewer variables than the constructor"
         return Row(title, "not compared", True, False, reason)
-    details = [f"{check.name}: {'; '.join(check.details[:2])}" for check in failed]
+    details = [f"{check.name}: {'; '.join(check.details[:2])}" for check in failures]
     return Row(title, report.verdict, report.ok, True, " | ".join(details), report)
 
 
-def _makes_fewer(failed: Sequence[Check]) -> bool:
+def _makes_fewer(failures: Sequence[Check]) -> bool:
     """Whether the Linen side lacks variables, and the NNX side none."""
-    lines = [line for check in failed if check.name == "paths" for line in check.details]
+    lines = [line for check in failures if check.name == "paths" for line in check.details]
     return bool(lines) and all(line.endswith(": only in NNX") for line in lines)
 
 
@@ -321,9 +323,9 @@ def table(path: Path, rows: Sequence[Row]) -> Iterator[str]:
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1
-    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    yield f"{path}: {len(rows)} recorded modules: {told}"
-    if not any(row.compared for row in rows):
+    counts_text = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    yield f"{path}: {len(rows)} recorded modules: {counts_text}"
+    if not any(row.has_comparison for row in rows):
         yield f"{path}: nothing was compared"
 
 
@@ -334,11 +336,11 @@ def as_json(rows: Sequence[Row]) -> str:
             "module": row.name,
             "verdict": row.verdict,
             "ok": row.ok,
-            "compared": row.compared,
+            "compared": row.has_comparison,
             "detail": row.detail,
             "report": json.loads(row.report.to_json()) if row.report else None,
         }
         for row in rows
     ]
-    ok = all(row.ok for row in rows) and any(row.compared for row in rows)
+    ok = all(row.ok for row in rows) and any(row.has_comparison for row in rows)
     return json.dumps({"schema": 1, "ok": ok, "modules": content}, indent=1)

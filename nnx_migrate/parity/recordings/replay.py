@@ -20,10 +20,10 @@ import numpy as np
 
 from nnx_migrate.evidence.values import Encoded, children, kind_of
 from nnx_migrate.parity.instantiation.local_classes import (
-    as_stated,
     find_local,
     is_local,
     recorded_arguments,
+    stated_class,
 )
 
 
@@ -38,7 +38,7 @@ class Replay:
         content = json.loads(path.read_text(encoding="utf-8"))
         self._fields: Encoded = content["fields"]
         self._inputs: Mapping[str, Encoded] = content["inputs"]
-        self._passed: Mapping[str, str] = content["passed"]
+        self._argument_kinds: Mapping[str, str] = content["passed"]
         self._initial: Mapping[str, Mapping[str, Encoded]] = content["initial"]
         self._generator = np.random.default_rng(0)
         if content["around"] is not None:
@@ -51,21 +51,21 @@ class Replay:
 
     def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, as the recorded call passed them; where that is not known, by name."""
-        return self._arguments(self._inputs, self._passed)
+        return self._arguments(self._inputs, self._argument_kinds)
 
     def initial(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that the module was initialised with."""
         return self._arguments(self._initial["inputs"], self._initial["passed"])
 
     def _arguments(
-        self, inputs: Mapping[str, Encoded], passed: Mapping[str, str]
+        self, inputs: Mapping[str, Encoded], argument_kinds: Mapping[str, str]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        order = {name: number for number, name in enumerate(passed)}
+        order = {name: number for number, name in enumerate(argument_kinds)}
         for name in sorted(inputs, key=lambda one: order.get(one, len(order))):
             value = self._value(inputs[name])
-            match passed.get(name, "keyword"):
+            match argument_kinds.get(name, "keyword"):
                 case "position":
                     args.append(value)
                 case "star":
@@ -78,8 +78,8 @@ class Replay:
 
     def _argument(self, text: str) -> dict[str, Any]:
         """Arguments of the function around a local class; none that Linen itself makes."""
-        encoded = json.loads(text).items()
-        return {name: self._value(one) for name, one in encoded if not _names_flax(one)}
+        items = json.loads(text).items()
+        return {name: self._value(one) for name, one in items if not _names_flax(one)}
 
     def _value(self, value: Encoded) -> Any:
         match kind_of(value):
@@ -105,7 +105,7 @@ class Replay:
             case "enum":
                 return self._find(value)[value["member"]]
             case "module":  # each class was recorded alone, inside what lifts it
-                return as_stated(self._find(value), value["name"])(**self._parts(value))
+                return stated_class(self._find(value), value["name"])(**self._parts(value))
             case "dataclass" | "call":
                 return self._find(value)(**self._parts(value))
             case "partial":

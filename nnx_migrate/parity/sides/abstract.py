@@ -27,18 +27,18 @@ from nnx_migrate.parity.evaluation.measure import (
     LOSS_AND_GRADIENTS,
     Apply,
     Variables,
-    differentiated,
+    gradient_run,
 )
 from nnx_migrate.parity.evaluation.program_features import note_program
 from nnx_migrate.parity.evaluation.results import SideResult, Stack
-from nnx_migrate.parity.evaluation.running import describe_error, retraced
+from nnx_migrate.parity.evaluation.running import describe_error, trace_with_retry
 from nnx_migrate.parity.programs import canonical, executables
 from nnx_migrate.parity.sides import lazy
 from nnx_migrate.parity.sides.linen import apply_of as linen_apply
 from nnx_migrate.parity.sides.linen import initialiser_of
 from nnx_migrate.parity.sides.nnx import CONSTRUCT, constructor_of
 from nnx_migrate.parity.sides.nnx import apply_of as nnx_apply
-from nnx_migrate.parity.training.linen import begin_linen, unboxed
+from nnx_migrate.parity.training.linen import begin_linen, unbox_tree
 from nnx_migrate.parity.training.nnx import begin_nnx
 from nnx_migrate.parity.training.steps import AFTER_STEP, LOSSES, SPECS, STEP, Training
 from nnx_migrate.parity.values import named_leaves, shape_dtype
@@ -66,18 +66,20 @@ def trace_linen(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -
             return initialiser_of(case, module, arguments, arrays)()
 
         def init(arrays: list[Any]) -> Variables:
-            return named_leaves(unboxed(boxes(arrays)))[0]
+            return named_leaves(unbox_tree(boxes(arrays)))[0]
 
-        boxed = jax.eval_shape(boxes, list(arguments.arrays))
-        shapes, treedef = named_leaves(unboxed(boxed))
+        boxes_tree = jax.eval_shape(boxes, list(arguments.arrays))
+        shapes, treedef = named_leaves(unbox_tree(boxes_tree))
         apply = linen_apply(case, module, treedef, list(shapes))
 
         def begin(case: ParityCase) -> Training:
-            return begin_linen(case, lambda: boxed, apply, None, arguments, mesh)
+            return begin_linen(case, lambda: boxes_tree, apply, None, arguments, mesh)
 
-        side = _traced("linen", type(module), shapes, case, apply, arguments, begin, compile_too)
-        side = _controlled(side, case, apply, arguments, begin)
-        return _initialised(case, side, init, arguments)
+        side = _trace_side(
+            "linen", type(module), shapes, case, apply, arguments, begin, compile_too
+        )
+        side = _with_control(side, case, apply, arguments, begin)
+        return _with_init(case, side, init, arguments)
 
 
 def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> SideResult:
@@ -98,27 +100,29 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
         except BadCase:
             raise
         except Exception as error:  # noqa: BLE001 (a finding about the migration)
-            return _failed(name, {}, (CONSTRUCT,), error)
+            return _failure(name, {}, (CONSTRUCT,), error)
         names = LinenNames({**renamed_paths(module), **(case.path_map or {})})
         shapes, _ = names.variables(nnx.state(module))
 
         def apply(
             variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]
         ) -> tuple[Any, Variables]:
-            return nnx_apply(case, _seeded(module), names, set())(variables, args, kwargs)
+            return nnx_apply(case, _with_streams(module), names, set())(variables, args, kwargs)
 
         def begin(case: ParityCase) -> Training:
             return begin_nnx(case, module, names, None, arguments, mesh)
 
         try:
-            side = _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
-            side = dataclasses.replace(side, held=held(module))
-            return _initialised(case, side, init, arguments)
+            side = _trace_side(
+                "nnx", type(module), shapes, case, apply, arguments, begin, compile_too
+            )
+            side = dataclasses.replace(side, plain_arrays=plain_arrays(module))
+            return _with_init(case, side, init, arguments)
         except Exception as error:  # noqa: BLE001 (a finding about the migration)
-            return _failed(name, shapes, (SPECS, AFTER_STEP), error)
+            return _failure(name, shapes, (SPECS, AFTER_STEP), error)
 
 
-def held(module: nnx.Module) -> tuple[str, ...]:
+def plain_arrays(module: nnx.Module) -> tuple[str, ...]:
     """Attributes, ``decoder/mlp/drop``, that keep arrays which the constructor made and which are no variables.
 
     Those are tracers of a trace that is over. The program of a call takes them as further arguments, so
@@ -127,14 +131,14 @@ def held(module: nnx.Module) -> tuple[str, ...]:
     return tuple(sorted(map(path_of_attribute, tracer_holders(module))))
 
 
-def _failed(name: str, shapes: Variables, stages: Sequence[str], error: Exception) -> SideResult:
+def _failure(name: str, shapes: Variables, stages: Sequence[str], error: Exception) -> SideResult:
     """The NNX side of which no more can be said than how it failed."""
     return SideResult(
         "nnx",
         name,
         shapes={path: shape_dtype(value) for path, value in shapes.items()},
         errors=dict.fromkeys(stages, describe_error(error)),
-        skipped=dict.fromkeys(_WITHOUT_VALUES, NO_VALUES),
+        skip_reasons=dict.fromkeys(_WITHOUT_VALUES, NO_VALUES),
     )
 
 
@@ -148,21 +152,21 @@ def _built(
     return lazy.built(case, module, args, kwargs)
 
 
-def _seeded(module: nnx.Module) -> nnx.Module:
+def _with_streams(module: nnx.Module) -> nnx.Module:
     """The abstract module with random streams that can be drawn from; which keys does not matter."""
 
-    def seeded(leaf: Any) -> Any:
+    def with_key(leaf: Any) -> Any:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             return jnp.broadcast_to(jax.random.key(0), leaf.shape)
         return jnp.zeros(leaf.shape, leaf.dtype)
 
     parts: Any = nnx.split(module, nnx.RngState, ...)
     graphdef, streams, rest = parts
-    found: nnx.Module = nnx.merge(graphdef, jax.tree.map(seeded, streams), rest)
+    found: nnx.Module = nnx.merge(graphdef, jax.tree.map(with_key, streams), rest)
     return found
 
 
-def _traced(
+def _trace_side(
     stack: Stack,
     model: type,
     shapes: dict[str, Any],
@@ -174,10 +178,10 @@ def _traced(
 ) -> SideResult:
     training = begin(case)
     state, arrays = training.state, list(arguments.arrays)
-    traced = _differentiated(case, apply, arguments, begin)
-    lowered = _lowered(traced)
-    stepped, after = retraced(lambda: training.trace(arrays, case.rngs))
-    executable = lowered.compile() if compile_too else None
+    gradient_trace = _trace_gradients(case, apply, arguments, begin)
+    lowering = _lower(gradient_trace)
+    step_trace, after = trace_with_retry(lambda: training.trace(arrays, case.rngs))
+    executable = lowering.compile() if compile_too else None
     side = SideResult(
         stack,
         f"{model.__module__}.{model.__qualname__}",
@@ -186,14 +190,14 @@ def _traced(
         layouts_after=training.layouts(after),
         collectives=executables.collectives(executable) if executable else {},
         memory=executables.memory(executable) if executable else {},
-        skipped=dict.fromkeys(_WITHOUT_VALUES, NO_VALUES),
+        skip_reasons=dict.fromkeys(_WITHOUT_VALUES, NO_VALUES),
     )
-    note_program(side, LOSS_AND_GRADIENTS, traced, lowered)
-    note_program(side, STEP, stepped, _lowered(stepped))
+    note_program(side, LOSS_AND_GRADIENTS, gradient_trace, lowering)
+    note_program(side, STEP, step_trace, _lower(step_trace))
     return side
 
 
-def _initialised(
+def _with_init(
     case: ParityCase,
     side: SideResult,
     init: Callable[[list[Any]], Variables],
@@ -205,13 +209,13 @@ def _initialised(
         with constant_key(key, case.rngs):
             return init(arrays)
 
-    jitted = jax.jit(run, keep_unused=True)
-    traced = retraced(lambda: jitted.trace(_key(), list(arguments.arrays)))
-    note_program(side, INIT, traced, _lowered(traced))
+    jit_run = jax.jit(run, keep_unused=True)
+    init_trace = trace_with_retry(lambda: jit_run.trace(_key(), list(arguments.arrays)))
+    note_program(side, INIT, init_trace, _lower(init_trace))
     return side
 
 
-def _controlled(
+def _with_control(
     side: SideResult,
     case: ParityCase,
     apply: Apply,
@@ -220,13 +224,13 @@ def _controlled(
 ) -> SideResult:
     """The side with a second, independent trace: what is not even like itself proves nothing."""
     text = side.programs[LOSS_AND_GRADIENTS]
-    traced = _differentiated(case, apply, arguments, begin)
-    again = canonical.canonical(_lowered(traced).as_text())
+    gradient_trace = _trace_gradients(case, apply, arguments, begin)
+    again = canonical.canonical(_lower(gradient_trace).as_text())
     apart = () if again == text else (canonical.first_line_apart(text, again),)
     return dataclasses.replace(side, control=apart, control_leaves=1)
 
 
-def _differentiated(
+def _trace_gradients(
     case: ParityCase,
     apply: Apply,
     arguments: Arguments,
@@ -234,13 +238,13 @@ def _differentiated(
 ) -> Any:
     """The loss and its gradients, of parameters sharded as the model's calls want them."""
     training = begin(dataclasses.replace(case, zero1=False))
-    run, parts = differentiated(case, apply, arguments, training.variables(training.state))
+    run, parts = gradient_run(case, apply, arguments, training.variables(training.state))
     arrays = list(arguments.arrays)
-    return retraced(lambda: jax.jit(run, keep_unused=True).trace(parts, _key(), arrays))
+    return trace_with_retry(lambda: jax.jit(run, keep_unused=True).trace(parts, _key(), arrays))
 
 
-def _lowered(traced: Any) -> Any:
-    return traced.lower(lowering_platforms=(PLATFORM,))
+def _lower(trace: Any) -> Any:
+    return trace.lower(lowering_platforms=(PLATFORM,))
 
 
 def _key() -> Any:

@@ -117,13 +117,13 @@ def _in_order(arrivals: Iterable[_Arrival]) -> list[_Arrival]:
 
     The compiler runs what does not depend on one another in any order: a query after its value.
     """
-    ordered: list[_Arrival] = []
+    order: list[_Arrival] = []
     for one in sorted(arrivals, key=lambda one: one.moment):
-        at = len(ordered)
-        while at and _traced_after(ordered[at - 1], one):
+        at = len(order)
+        while at and _traced_after(order[at - 1], one):
             at -= 1
-        ordered.insert(at, one)
-    return ordered
+        order.insert(at, one)
+    return order
 
 
 def _traced_after(earlier: _Arrival, later: _Arrival) -> bool:
@@ -171,12 +171,12 @@ def recorded_nnx(module: nnx.Module, linen_path: Callable[[str], str]) -> Iterat
         bases = {base for _, node in nodes for base in type(node).__mro__}
         for cls in sorted(bases, key=lambda base: base.__qualname__):
             if issubclass(cls, nnx.Module) and "__call__" in vars(cls):
-                stack.enter_context(_wrapped(cls, record))
+                stack.enter_context(_wrap_calls(cls, record))
         yield record
 
 
 @contextmanager
-def _wrapped(cls: Any, record: Record) -> Iterator[None]:
+def _wrap_calls(cls: Any, record: Record) -> Iterator[None]:
     original = vars(cls)["__call__"]
 
     @functools.wraps(original)
@@ -221,7 +221,7 @@ def run(
 
 def in_modes(
     case: ParityCase,
-    applied: Callable[[ParityCase], Callable[..., Any]],
+    apply_of: Callable[[ParityCase], Callable[..., Any]],
     variables: Mapping[str, Any],
     arrays: Sequence[Any],
     record: Record,
@@ -229,13 +229,13 @@ def in_modes(
 ) -> tuple[ModeRun, ...]:
     """The runs in other modes of a side, with their submodules' outputs."""
 
-    def recorded(one: ModeRun) -> ModeRun:
+    def with_submodules(one: ModeRun) -> ModeRun:
         other, errors = in_mode(case, one.mode), dict(one.errors)
-        apply, arguments = applied(other), arguments_of(other)
+        apply, arguments = apply_of(other), arguments_of(other)
         outputs = run(other, apply, variables, arguments, arrays, record, errors)
         return dataclasses.replace(one, submodules=outputs, errors=errors)
 
-    return tuple(one if one.missing else recorded(one) for one in modes)
+    return tuple(one if one.missing else with_submodules(one) for one in modes)
 
 
 def _run(
@@ -269,14 +269,14 @@ def first_difference(
     ours: Sequence[SubmoduleOutput],
     theirs: Sequence[SubmoduleOutput],
     tolerance: float | None,
-    held: Collection[str] = (),
+    submodule_paths: Collection[str] = (),
 ) -> dict[str, Any] | None:
     """Return path and both outputs of the first submodule call, in Linen's order, that differs.
 
     By more than rounding, if there is such a one. Submodules that only one side has, or calls another
     number of times, are passed over: the ones around them show the difference. A stack may be called
     in each turn of its loop, or around it. But a module before it that NNX never calls although it has
-    its variables (``held`` are their paths) is the one that is named.
+    its variables (``submodule_paths`` are their paths) is the one that is named.
     """
     found = _first(ours, theirs, functools.partial(_is_close, tolerance=tolerance))
     if found is None:
@@ -286,9 +286,13 @@ def first_difference(
     place, other = found
     entry = ours[place]
     around = {entry.path, entry.path.rpartition("/")[0]}
-    called = {one.path for one in theirs}
+    called_paths = {one.path for one in theirs}
     for one in ours[:place]:
-        if one.path not in called and one.path in held and one.path.rpartition("/")[0] in around:
+        if (
+            one.path not in called_paths
+            and one.path in submodule_paths
+            and one.path.rpartition("/")[0] in around
+        ):
             return {"path": one.path, "linen": _summary(one.outputs), "nnx": "not called"}
     return {"path": entry.path, "linen": _summary(entry.outputs), "nnx": _summary(other)}
 
@@ -340,9 +344,9 @@ def _summary(outputs: Arrays) -> str:
 
 def _describe(name: str, value: Any) -> str:
     flat = value.reshape(-1)[:4]
-    shown = ", ".join(
+    numbers = ", ".join(
         f"{entry:.6g}" if np.isrealobj(flat) else str(entry) for entry in flat.tolist()
     )
     shape = ",".join(map(str, value.shape))
     label = f"{name}: " if name else ""
-    return f"{label}{value.dtype}[{shape}] {shown}{', ...' if value.size > 4 else ''}"
+    return f"{label}{value.dtype}[{shape}] {numbers}{', ...' if value.size > 4 else ''}"

@@ -9,7 +9,7 @@ from flax import nnx
 
 from nnx_migrate import linen as lazy_linen
 from nnx_migrate.nn.variables.sharing import definitions_in
-from nnx_migrate.parity.case import ParityCase, unconstrained
+from nnx_migrate.parity.case import ParityCase, linen_init_context
 from nnx_migrate.parity.evaluation.measure import Variables
 from nnx_migrate.parity.values import named_leaves
 
@@ -33,11 +33,11 @@ def built(case: ParityCase, module: Any, args: tuple[Any, ...], kwargs: Mapping[
     copy = module.clone(_deep_clone=True) if is_lazy(module) else module
     rngs = {name: case.key_of(name) for name in case.streams}
     options: Any = {"method": case.method, "keep_sown": case.collections}
-    with unconstrained(case):
+    with linen_init_context(case):
         return lazy_linen.build(copy, *args, rngs=rngs, **options, **kwargs)
 
 
-def renamed(module: nnx.Module) -> dict[str, str]:
+def nnx_paths(module: nnx.Module) -> dict[str, str]:
     """Linen path -> NNX path, of variables whose name NNX's graph could not keep."""
     found = {}
     for path, node in nnx.iter_graph(module):

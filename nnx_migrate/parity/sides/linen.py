@@ -18,17 +18,17 @@ from nnx_migrate.parity.case import (
     ParityCase,
     arguments_of,
     initial_call,
+    linen_init_context,
     mesh_of,
     place,
     surroundings,
-    unconstrained,
 )
 from nnx_migrate.parity.evaluation.initial_values import initialise, repetitions
 from nnx_migrate.parity.evaluation.measure import (
     FORWARD,
     LOSS,
     Apply,
-    Measured,
+    Measurement,
     Variables,
 )
 from nnx_migrate.parity.evaluation.mode_runs import linen_modes
@@ -36,8 +36,8 @@ from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, Submodule
 from nnx_migrate.parity.evaluation.running import NEEDS_VALUES, describe_error
 from nnx_migrate.parity.sides import bisect
 from nnx_migrate.parity.sides.subject import Start, subject_of
-from nnx_migrate.parity.training.linen import begin_linen, names_of, unboxed
-from nnx_migrate.parity.training.steps import Trained, train
+from nnx_migrate.parity.training.linen import begin_linen, names_of, unbox_tree
+from nnx_migrate.parity.training.steps import TrainingResult, train
 from nnx_migrate.parity.values import named_leaves
 
 
@@ -68,7 +68,7 @@ def evaluate_linen(
                 raise
             reason = f"Linen itself cannot be traced: {describe_error(error.__cause__)}"
         side = _evaluate(dataclasses.replace(case, compiled=False), *rest)
-        return dataclasses.replace(side, untraced=reason)
+        return dataclasses.replace(side, eager_reason=reason)
 
 
 def _evaluate(
@@ -81,43 +81,45 @@ def _evaluate(
     submodules: bool,
     numbers: bool,
 ) -> SideResult:
-    initial, given = arguments, arrays
+    initial, placed_arrays = arguments, arrays
     if case.initial is not None:
         initial = arguments_of(initial_call(case))
-        given = place(initial.arrays, mesh)
-    init = initialiser_of(case, module, initial, given)
+        placed_arrays = place(initial.arrays, mesh)
+    init = initialiser_of(case, module, initial, placed_arrays)
     start, treedef, problems = _start_of(case, name, init)
 
-    def applied(case: ParityCase) -> Apply:
+    def apply_in(case: ParityCase) -> Apply:
         return apply_of(case, module, treedef, list(start.values))
 
-    subject = subject_of(case, applied, start, arguments, arrays, mesh)
-    measured, trained = Measured(), Trained()
+    subject = subject_of(case, apply_in, start, arguments, arrays, mesh)
+    measurement, training = Measurement(), TrainingResult()
     sown: tuple[str, ...] = ()
     modes = tuple(ModeRun(mode) for mode in case.modes or ())
-    fixed: dict[str, str] = {}
+    fixed_arguments: dict[str, str] = {}
     if numbers:
-        measured, sown = subject.measured(applied(case), control=True)
-        _check(case, name, measured)
-        rest = (applied(case), subject.variables, arguments, mesh)
+        measurement, sown = subject.measure(apply_in(case), control=True)
+        _check(case, name, measurement)
+        rest = (apply_in(case), subject.variables, arguments, mesh)
         shapes_of = functools.partial(jax.eval_shape, init)
-        trained = train(case, functools.partial(begin_linen, case, shapes_of, *rest), arrays, mesh)
+        training = train(case, functools.partial(begin_linen, case, shapes_of, *rest), arrays, mesh)
     if numbers and case.modes is None:
         collections = dict.fromkeys(path.split("/", 1)[0] for path in subject.shapes)
-        modes, fixed = linen_modes(case, module, collections, subject.in_mode(control=True))
+        modes, fixed_arguments = linen_modes(
+            case, module, collections, subject.in_mode(control=True)
+        )
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
-        recorded = bisect.recorded_linen()
-        outputs, modes = subject.submodules(recorded, modes, measured.errors)
+        recorder = bisect.recorded_linen()
+        outputs, modes = subject.submodules(recorder, modes, measurement.errors)
     return dataclasses.replace(
-        subject.result("linen", name, measured, trained),
+        subject.result("linen", name, measurement, training),
         problems=problems,
         submodules=outputs,
-        control=tuple(measured.control),
-        control_leaves=measured.control_leaves,
+        control=tuple(measurement.control),
+        control_leaves=measurement.control_leaves,
         sown=sown,
         modes=modes,
-        fixed=fixed,
+        fixed_arguments=fixed_arguments,
     )
 
 
@@ -134,40 +136,40 @@ def _start_of(
     axis_names: dict[str, tuple[str | None, ...]] = {}
 
     def build() -> Variables:
-        boxed = init()
-        axis_names.update(names_of(boxed))
-        leaves, treedef = named_leaves(unboxed(boxed))
+        variables = init()
+        axis_names.update(names_of(variables))
+        leaves, treedef = named_leaves(unbox_tree(variables))
         treedefs.append(treedef)
         return leaves
 
     try:
-        with _observed(classes):
+        with _observe(classes):
             init_values, values = initialise(case, build, constant=True)
     except Exception as error:
         raise BadCase(
             f"{name}: the Linen module cannot be initialised: {describe_error(error)}"
         ) from error
-    repeated: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
     if repetitions(init_values, {}):  # What is apart under one key is under real ones, too.
-        repeated = repetitions(initialise(case, build, constant=False)[0], init_values)
-    start = Start(values, init_values, axis_names, repeated)
+        duplicates = repetitions(initialise(case, build, constant=False)[0], init_values)
+    start = Start(values, init_values, axis_names, duplicates)
     return start, treedefs[-1], _problems(classes)
 
 
-def _check(case: ParityCase, name: str, measured: Measured) -> None:
+def _check(case: ParityCase, name: str, measurement: Measurement) -> None:
     """Where Linen's side itself cannot run, there is nothing to compare with.
 
     Raises:
       BadCase: the module cannot be applied, or the case's loss cannot be computed.
     """
-    if FORWARD in measured.errors:
+    if FORWARD in measurement.errors:
         raise BadCase(
-            f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}"
-        ) from measured.raised[FORWARD]
-    if case.loss is not None and LOSS in measured.errors:
+            f"{name}: the Linen module cannot be applied: {measurement.errors[FORWARD]}"
+        ) from measurement.exceptions[FORWARD]
+    if case.loss is not None and LOSS in measurement.errors:
         raise BadCase(
-            f"{name}: the case's loss cannot be computed on the Linen side: {measured.errors[LOSS]}"
-        ) from measured.raised[LOSS]
+            f"{name}: the case's loss cannot be computed on the Linen side: {measurement.errors[LOSS]}"
+        ) from measurement.exceptions[LOSS]
 
 
 def initialiser_of(
@@ -180,7 +182,7 @@ def initialiser_of(
         if case.method is not None:
             kwargs = {**kwargs, "method": case.method}
         streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
-        with unconstrained(case):
+        with linen_init_context(case):
             return module.init(streams, *args, **kwargs)
 
     return init
@@ -200,14 +202,14 @@ def apply_of(case: ParityCase, module: linen.Module, treedef: Any, paths: list[s
         result = module.apply(tree, *args, rngs=streams, mutable=mutable, **kwargs)
         if mutable is False:
             return result, {}
-        outputs, mutated = result
-        return outputs, named_leaves(meta.unbox(mutated))[0]
+        outputs, new_variables = result
+        return outputs, named_leaves(meta.unbox(new_variables))[0]
 
     return apply
 
 
 @contextmanager
-def _observed(classes: set[type]) -> Iterator[None]:
+def _observe(classes: set[type]) -> Iterator[None]:
     def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
         classes.add(type(context.module))
         return function(*args, **kwargs)

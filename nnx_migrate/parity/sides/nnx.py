@@ -27,18 +27,18 @@ from nnx_migrate.parity.case import (
     place,
     surroundings,
 )
-from nnx_migrate.parity.evaluation.constant_key import recorded_draws
+from nnx_migrate.parity.evaluation.constant_key import record_draws
 from nnx_migrate.parity.evaluation.initial_values import initialise, repetitions
 from nnx_migrate.parity.evaluation.linen_names import (
     LinenNames,
     attributes_of,
     bare,
     path_of_attribute,
-    unmatched,
+    unused_entries,
 )
 from nnx_migrate.parity.evaluation.measure import (
     Apply,
-    Measured,
+    Measurement,
     SideCall,
     Variables,
     keys_of,
@@ -49,7 +49,7 @@ from nnx_migrate.parity.evaluation.running import describe_error
 from nnx_migrate.parity.sides import bisect, lazy
 from nnx_migrate.parity.sides.subject import Start, subject_of
 from nnx_migrate.parity.training.nnx import begin_nnx, names_of
-from nnx_migrate.parity.training.steps import SPECS, Trained, train
+from nnx_migrate.parity.training.steps import SPECS, TrainingResult, train
 from nnx_migrate.parity.values import Arrays, named_leaves
 
 CONSTRUCT = "construct"
@@ -70,7 +70,7 @@ def evaluate_nnx(case: ParityCase, *, submodules: bool = False, numbers: bool = 
         build = _builder(case, construct, first, mesh)
         keys: list[bytes] = []
         try:
-            with recorded_draws(keys):
+            with record_draws(keys):
                 module = build()
         except BadCase:
             raise
@@ -88,25 +88,25 @@ def evaluate_nnx(case: ParityCase, *, submodules: bool = False, numbers: bool = 
 
 def constructor_of(case: ParityCase) -> Callable[[nnx.Rngs], Any]:
     """Return the callable ``rngs -> module`` of a case; a migrated class is instantiated."""
-    given = case.nnx
-    if isinstance(given, type) and issubclass(given, nnx.Module):
+    constructor = case.nnx
+    if isinstance(constructor, type) and issubclass(constructor, nnx.Module):
         linen_module = case.linen
         if linen_module is None:
             raise BadCase(
-                f"nnx: {given.__qualname__} is a class: expected a callable rngs -> module"
+                f"nnx: {constructor.__qualname__} is a class: expected a callable rngs -> module"
             )
         from nnx_migrate.parity.instantiation.instantiate import instantiate
 
         first = initial_call(case)
         return lambda rngs: instantiate(
-            given, linen_module, first.inputs, rngs, kwargs=first.kwargs, method=case.method
+            constructor, linen_module, first.inputs, rngs, kwargs=first.kwargs, method=case.method
         )
-    if not callable(given) or isinstance(given, nnx.Module):
+    if not callable(constructor) or isinstance(constructor, nnx.Module):
         raise BadCase(
             f"nnx: expected a callable rngs -> module or a migrated class, found "
-            f"{type(given).__qualname__}: write nnx=lambda rngs: Model(..., rngs=rngs)"
+            f"{type(constructor).__qualname__}: write nnx=lambda rngs: Model(..., rngs=rngs)"
         )
-    return given
+    return constructor
 
 
 def _evaluate(
@@ -121,50 +121,52 @@ def _evaluate(
     submodules: bool,
     numbers: bool,
 ) -> SideResult:
-    bridged = _bridged(module)
-    shared = shared_paths(module)
-    other = {**renamed_paths(module), **lazy.renamed(module)}
-    names = LinenNames({**shared, **other, **(case.path_map or {})})
-    start, excluded, errors = _start_of(case, build, module, names)
+    bridges = _bridges(module)
+    shared_submodules = shared_paths(module)
+    other = {**renamed_paths(module), **lazy.nnx_paths(module)}
+    names = LinenNames({**shared_submodules, **other, **(case.path_map or {})})
+    start, nnx_only, errors = _start_of(case, build, module, names)
 
-    def applied(case: ParityCase, written: set[str] | None = None) -> Apply:
-        return apply_of(case, module, names, set() if written is None else written)
+    def apply_in(case: ParityCase, writes: set[str] | None = None) -> Apply:
+        return apply_of(case, module, names, set() if writes is None else writes)
 
-    subject = subject_of(case, applied, start, arguments, arrays, mesh)
+    subject = subject_of(case, apply_in, start, arguments, arrays, mesh)
     variables = subject.variables
-    written: set[str] = set()
+    writes: set[str] = set()
     stray: list[str] = []
-    measured, trained = Measured(), Trained()
+    measurement, training = Measurement(), TrainingResult()
     sown: tuple[str, ...] = ()
     modes = tuple(ModeRun(mode) for mode in case.modes or ())
     if numbers:
-        with _stray_linen(stray, bridged):
-            measured, sown = subject.measured(applied(case, written), control=False)
-        with _stray_linen(stray, bridged):
+        with _stray_linen(stray, bridges):
+            measurement, sown = subject.measure(apply_in(case, writes), control=False)
+        with _stray_linen(stray, bridges):
             modes = nnx_modes(case, module, subject.in_mode(control=False))
         begin = functools.partial(begin_nnx, case, module, names, variables, arguments, mesh)
-        with _stray_linen(stray, bridged):
-            trained = train(case, begin, arrays, mesh)
+        with _stray_linen(stray, bridges):
+            training = train(case, begin, arrays, mesh)
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
-        recorded = bisect.recorded_lazy if lazy.is_lazy(module) else bisect.recorded_nnx
-        record = recorded(module, names.linen_module_path)
-        outputs, modes = subject.submodules(record, modes, measured.errors)
-    side = subject.result("nnx", name, measured, trained)
+        recorder = bisect.recorded_lazy if lazy.is_lazy(module) else bisect.recorded_nnx
+        record = recorder(module, names.linen_module_path)
+        outputs, modes = subject.submodules(record, modes, measurement.errors)
+    side = subject.result("nnx", name, measurement, training)
     attributes = attributes_of(module)
     with_redrawn = functools.partial(_with_redrawn, module, names, variables, arrays)
     return dataclasses.replace(
         side,
         problems=(*_whole_bridge(module), *sorted(set(stray))),
-        bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
-        unmatched=unmatched(case.path_map or {}, attributes),
+        bridges=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridges.items()),
+        unused_map_entries=unused_entries(case.path_map or {}, attributes),
         attributes=attributes,
-        excluded=excluded,
-        shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
+        nnx_only=nnx_only,
+        shared_submodules=tuple(
+            f"{built} (as {state_path})" for built, state_path in shared_submodules.items()
+        ),
         draws=len(keys),
         repeated_draws=len(keys) - len(set(keys)),
         first=with_redrawn(case, side.first),
-        written=tuple(sorted(written)),
+        writes=tuple(sorted(writes)),
         errors={**errors, **side.errors},
         submodules=outputs,
         sown=sown,
@@ -179,7 +181,7 @@ def _start_of(
     case: ParityCase, build: Callable[[], nnx.Module], module: nnx.Module, names: LinenNames
 ) -> tuple[Start, tuple[str, ...], dict[str, str]]:
     """What a constructed module holds; returns also its variables without a counterpart in Linen, and what raised."""
-    real_values, excluded = names.variables(nnx.state(module))
+    real_values, nnx_only = names.variables(nnx.state(module))
     errors: dict[str, str] = {}
     init_values: Arrays = {}
     values: Variables = dict(real_values)
@@ -194,8 +196,8 @@ def _start_of(
         axis_names = names_of(names, nnx.state(module))
     except ValueError as error:
         errors[SPECS] = describe_error(error)
-    repeated = repetitions(real_values, init_values)
-    return Start(values, init_values, axis_names, repeated), excluded, errors
+    duplicates = repetitions(real_values, init_values)
+    return Start(values, init_values, axis_names, duplicates), nnx_only, errors
 
 
 def _with_redrawn(
@@ -212,14 +214,14 @@ def _with_redrawn(
     graphdef, state = nnx.split(module)
 
     def twice(variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
+        copy = nnx.merge(graphdef, names.with_values(state, variables), copy=True)
         call = bound(case, copy)
         return [bare(call(*args, **kwargs)) for _ in range(2)], {}
 
     call = SideCall(case, twice, arguments_of(case), (variables, arrays))
-    keys = keys_of(call, run.drawn)
+    keys = keys_of(call, run.stream_names)
     assert keys is not None  # the first call's were counted
-    return dataclasses.replace(run, redrawn=2 * run.keys - keys)
+    return dataclasses.replace(run, repeated_keys=2 * run.keys - keys)
 
 
 def _builder(
@@ -240,14 +242,14 @@ def _builder(
         if lazy.is_unbuilt(module):
             return lazy.built(case, module, args, kwargs)
         method = bound(case, module)
-        if _bridged(module) or _moved_by_init(module) or makes_state(module):
+        if _bridges(module) or _moved_by_init(module) or makes_state(module):
             lazy_init(method, *args, **kwargs)
         return module
 
     return build
 
 
-def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: set[str]) -> Apply:
+def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, writes: set[str]) -> Apply:
     """Return ``apply(variables, args, kwargs) -> (outputs, mutated)``; note paths it writes."""
     graphdef, state = nnx.split(module)
 
@@ -255,21 +257,21 @@ def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: s
         variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Variables]:
         # copy=True: the merged module must not share variables with an outer trace level.
-        copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
+        copy = nnx.merge(graphdef, names.with_values(state, variables), copy=True)
         run = functools.partial(bound(case, copy), *args, **kwargs)
         # Explicit modules keep what they sow themselves, lazy ones for who asks.
         own = () if lazy.is_lazy(copy) else case.collections
-        with sown(*case.collections) as collected:
-            returned, found = caught(copy, run, own, {})
-        outputs = bare(returned)
+        with sown(*case.collections) as sown_values:
+            result, found = caught(copy, run, own, {})
+        outputs = bare(result)
         after, _ = names.variables(nnx.state(copy))
-        after |= lazy.leaves_of(collected) | _sown_leaves(found, names)
+        after |= lazy.leaves_of(sown_values) | _sown_leaves(found, names)
         for path, value in after.items():
             # Transforms hand read-only parameters back as new tracers: those are no writes.
             if value is not variables.get(path) and not path.startswith("params/"):
-                written.add(path)
-        wanted = {p: v for p, v in after.items() if p.split("/", 1)[0] in case.collections}
-        return outputs, wanted
+                writes.add(path)
+        collections = {p: v for p, v in after.items() if p.split("/", 1)[0] in case.collections}
+        return outputs, collections
 
     return apply
 
@@ -290,7 +292,7 @@ def _moved_by_init(module: nnx.Module) -> bool:
     return any(isinstance(node, nnx.Variable) and is_moved_by_init(node) for node in nodes)
 
 
-def _bridged(module: nnx.Module) -> dict[str, str]:
+def _bridges(module: nnx.Module) -> dict[str, str]:
     """Return attribute path -> Linen class of every module behind ``ToNNX``."""
     found = {}
     for path, node in nnx.iter_graph(module):
@@ -306,7 +308,7 @@ def _whole_bridge(module: nnx.Module) -> tuple[str, ...]:
 
 
 @contextmanager
-def _stray_linen(stray: list[str], bridged: Mapping[str, str]) -> Iterator[None]:
+def _stray_linen(stray: list[str], bridges: Mapping[str, str]) -> Iterator[None]:
     """Note Linen modules that run although no bridge holds them."""
 
     inside = 0  # calls of bridged modules that are running: what these apply is theirs
@@ -318,7 +320,7 @@ def _stray_linen(stray: list[str], bridged: Mapping[str, str]) -> Iterator[None]
             return function(*args, **kwargs)  # its interceptors are Linen's, its class is not
         while isinstance(root.parent, linen.Module):
             root = root.parent
-        is_bridged = type(root).__qualname__ in bridged.values()
+        is_bridged = type(root).__qualname__ in bridges.values()
         if not is_bridged and not inside:
             stray.append(f"the NNX side runs the Linen module {type(root).__qualname__}")
         inside += is_bridged

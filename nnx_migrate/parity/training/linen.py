@@ -23,16 +23,16 @@ from nnx_migrate.parity.evaluation.shardings import (
     layout_of,
     layout_on,
     logical_names,
-    placed,
+    placement_of,
 )
 from nnx_migrate.parity.training.steps import (
     Training,
-    abstractly_placed,
+    abstract_arrays,
     for_calls,
     is_laid_out,
     microbatches,
     optimizer_of,
-    stored,
+    storage_shardings,
 )
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.sharding.placing import AnyMesh
@@ -63,21 +63,34 @@ def begin_linen(
         "opt_state": jax.eval_shape(optimizer.init, boxed["params"]),
     }
     abstract = _without_empty_boxes(abstract)
-    wanted = _shardings(case, abstract, mesh)
-    shardings = None if wanted is None else stored(case, wanted, unboxed(abstract))
+    named_shardings = _shardings(case, abstract, mesh)
+    shardings = (
+        None
+        if named_shardings is None
+        else storage_shardings(case, named_shardings, unbox_tree(abstract))
+    )
     if variables is None:
-        state = abstractly_placed(unboxed(abstract), shardings)
+        state = abstract_arrays(unbox_tree(abstract), shardings)
     else:
-        values = jax.tree.unflatten(jax.tree.structure(unboxed(boxed)), list(variables.values()))
+        values = jax.tree.unflatten(jax.tree.structure(unbox_tree(boxed)), list(variables.values()))
         state = _state(optimizer, values, shardings)
 
     def layouts(state: Mapping[str, Any]) -> Layouts:
-        return _layouts(abstract, wanted, shardings, state)
+        return _layouts(abstract, named_shardings, shardings, state)
 
-    called = wanted["variables"]["params"] if wanted is not None and case.zero1 else None
-    step = _step(case, apply, optimizer, arguments, called)
+    call_shardings = (
+        named_shardings["variables"]["params"]
+        if named_shardings is not None and case.zero1
+        else None
+    )
+    step = _step(case, apply, optimizer, arguments, call_shardings)
     return Training(
-        state, layouts, lambda state: named_leaves(state["variables"])[0], step, _named, _replaced
+        state,
+        layouts,
+        lambda state: named_leaves(state["variables"])[0],
+        step,
+        _named,
+        _with_values,
     )
 
 
@@ -85,7 +98,7 @@ def _named(state: Mapping[str, Any]) -> Variables:
     return {path.removeprefix(_PREFIX): leaf for path, leaf in named_leaves(state)[0].items()}
 
 
-def _replaced(state: Mapping[str, Any], named: Variables) -> Any:
+def _with_values(state: Mapping[str, Any], named: Variables) -> Any:
     paths, treedef = named_leaves(state)
     return jax.tree.unflatten(treedef, [named[path.removeprefix(_PREFIX)] for path in paths])
 
@@ -113,27 +126,29 @@ def _spec(leaf: Any, rules: Any) -> Any:
     return spmd.logical_to_mesh_axes(names, rules) if is_logical else names
 
 
-def _layouts(abstract: Any, wanted: Any, stored: Any, state: Mapping[str, Any]) -> Layouts:
+def _layouts(
+    abstract: Any, named_shardings: Any, storage: Any, state: Mapping[str, Any]
+) -> Layouts:
     boxes = jax.tree.leaves(abstract, is_leaf=_is_box)
     found, _ = named_leaves(state)
-    leaves = (found.items(), boxes, jax.tree.leaves(wanted), jax.tree.leaves(stored))
+    leaves = (found.items(), boxes, jax.tree.leaves(named_shardings), jax.tree.leaves(storage))
     return {
         path.removeprefix(_PREFIX): ArrayLayout(
             rank=array.ndim,
             names=logical_names(box.names) if _is_box(box) else None,
-            spec=layout_of(resolved.spec),
+            spec=layout_of(named_sharding.spec),
             sharding=layout_on(sharding),
-            placed=placed(array, layout_on(sharding)),
+            placed=placement_of(array, layout_on(sharding)),
             bytes=bytes_on(array, sharding),
         )
-        for (path, array), box, resolved, sharding in zip(*leaves, strict=True)
+        for (path, array), box, named_sharding, sharding in zip(*leaves, strict=True)
     }
 
 
-def names_of(boxed: Any) -> dict[str, tuple[str | None, ...]]:
+def names_of(variables: Any) -> dict[str, tuple[str | None, ...]]:
     """The axis names of the variables that have any, by path; logical ones or a mesh's."""
-    paths = named_leaves(unboxed(boxed))[0]
-    boxes = jax.tree.leaves(boxed, is_leaf=_is_box)
+    paths = named_leaves(unbox_tree(variables))[0]
+    boxes = jax.tree.leaves(variables, is_leaf=_is_box)
     found = {path: box for path, box in zip(paths, boxes, strict=True) if _is_box(box)}
     return {path: logical_names(box.names) or () for path, box in found.items()}
 
@@ -141,7 +156,7 @@ def names_of(boxed: Any) -> dict[str, tuple[str | None, ...]]:
 def _without_empty_boxes(tree: Any) -> Any:
     """An optimizer that leaves a parameter out keeps its box, with no array in it."""
     return jax.tree.map(
-        lambda leaf: leaf if jax.tree.leaves(leaf) else unboxed(leaf), tree, is_leaf=_is_box
+        lambda leaf: leaf if jax.tree.leaves(leaf) else unbox_tree(leaf), tree, is_leaf=_is_box
     )
 
 
@@ -149,7 +164,7 @@ def _is_box(leaf: Any) -> bool:
     return isinstance(leaf, meta.Partitioned)
 
 
-def unboxed(tree: Any) -> Any:
+def unbox_tree(tree: Any) -> Any:
     """The variables without their boxes, and without the constraints that ``meta.unbox`` adds.
 
     Under a mesh these would have XLA split the initialisers, which on some versions moves single
@@ -160,54 +175,58 @@ def unboxed(tree: Any) -> Any:
     )
 
 
-def _step(case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments, called: Any) -> Any:
-    """A step; ``called`` are the shardings in which calls have the parameters, None for as stored."""
+def _step(
+    case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments, call_shardings: Any
+) -> Any:
+    """A step; ``call_shardings`` are the shardings in which calls have the parameters, None for as stored."""
 
     def step(state: Mapping[str, Any], arrays: Sequence[Any]) -> tuple[Any, Any]:
         params = state["variables"]["params"]
         leaves, treedef = named_leaves(state["variables"])
 
-        def differentiated(leaves: Variables, arrays: Sequence[Any]) -> tuple[Any, Variables, Any]:
+        def value_and_gradients(
+            leaves: Variables, arrays: Sequence[Any]
+        ) -> tuple[Any, Variables, Any]:
             args, kwargs = arguments.rebuild(arrays)
 
             def loss(params: Any) -> tuple[Any, Variables]:
-                if called is not None:
-                    params = for_calls(case, params, called)
-                trained, _ = named_leaves({"params": params})
-                outputs, mutated = apply({**leaves, **trained}, args, kwargs)
-                return loss_of(case, outputs, args), mutated
+                if call_shardings is not None:
+                    params = for_calls(case, params, call_shardings)
+                params_leaves, _ = named_leaves({"params": params})
+                outputs, new_variables = apply({**leaves, **params_leaves}, args, kwargs)
+                return loss_of(case, outputs, args), new_variables
 
-            (value, mutated), gradients = jax.value_and_grad(loss, has_aux=True)(params)
-            known = {path: value for path, value in mutated.items() if path in leaves}
-            return value, {**leaves, **known}, gradients
+            (value, new_variables), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+            collections = {path: value for path, value in new_variables.items() if path in leaves}
+            return value, {**leaves, **collections}, gradients
 
         count = case.gradient_accumulation_steps
         if count == 1:
-            value, leaves, gradients = differentiated(leaves, arrays)
+            value, leaves, gradients = value_and_gradients(leaves, arrays)
         else:
             parts = microbatches(arrays, count)
-            value, leaves, gradients = _accumulated(differentiated, leaves, params, parts)
+            value, leaves, gradients = _accumulate(value_and_gradients, leaves, params, parts)
         updates, opt_state = optimizer.update(
             gradients, state["opt_state"], params, value=value, grad=gradients
         )
-        trained, _ = named_leaves({"params": optax.apply_updates(params, updates)})
-        variables = jax.tree.unflatten(treedef, list({**leaves, **trained}.values()))
+        params_leaves, _ = named_leaves({"params": optax.apply_updates(params, updates)})
+        variables = jax.tree.unflatten(treedef, list({**leaves, **params_leaves}.values()))
         return value, {"variables": variables, "opt_state": opt_state}
 
     return step
 
 
-def _accumulated(
-    differentiated: Callable[..., Any], leaves: Variables, params: Any, parts: list[Any]
+def _accumulate(
+    value_and_gradients: Callable[..., Any], leaves: Variables, params: Any, parts: list[Any]
 ) -> tuple[Any, Variables, Any]:
     """The means of the loss and the gradients over micro-batches, and the variables after the last."""
 
     def one(carry: Any, arrays: list[Any]) -> tuple[Any, Any]:
-        leaves, summed = carry
-        value, leaves, gradients = differentiated(leaves, arrays)
-        return (leaves, jax.tree.map(jnp.add, summed, gradients)), value
+        leaves, gradient_sums = carry
+        value, leaves, gradients = value_and_gradients(leaves, arrays)
+        return (leaves, jax.tree.map(jnp.add, gradient_sums, gradients)), value
 
     zeros = jax.tree.map(jnp.zeros_like, params)
-    (leaves, summed), losses = jax.lax.scan(one, (leaves, zeros), parts)
+    (leaves, gradient_sums), losses = jax.lax.scan(one, (leaves, zeros), parts)
     count = losses.shape[0]
-    return jnp.sum(losses) / count, leaves, jax.tree.map(lambda total: total / count, summed)
+    return jnp.sum(losses) / count, leaves, jax.tree.map(lambda total: total / count, gradient_sums)

@@ -23,16 +23,16 @@ from nnx_migrate.parity.evaluation.shardings import (
     layout_of,
     layout_on,
     logical_names,
-    placed,
+    placement_of,
 )
 from nnx_migrate.parity.training.steps import (
     Training,
-    abstractly_placed,
+    abstract_arrays,
     for_calls,
     is_laid_out,
     microbatches,
     optimizer_of,
-    stored,
+    storage_shardings,
 )
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.sharding import construct_named_sharding, resolve_spec
@@ -69,12 +69,14 @@ def begin_nnx(
     if variables is None:
         state = jax.eval_shape(create, parameters)
     else:
-        state = create(names.replaced(parameters, variables))
+        state = create(names.with_values(parameters, variables))
     graphdef = graphdefs[-1]
     if mesh is not None and is_laid_out(case, mesh):
-        shardings = stored(case, construct_named_sharding(state, mesh, case.axis_rules), state)
+        shardings = storage_shardings(
+            case, construct_named_sharding(state, mesh, case.axis_rules), state
+        )
         if variables is None:
-            state = abstractly_placed(state, shardings)
+            state = abstract_arrays(state, shardings)
         else:
             state = jax.tree.map(jax.device_put, state, shardings)
 
@@ -93,7 +95,7 @@ def begin_nnx(
         variables_of,
         _step(case, graphdef, arguments, mesh),
         functools.partial(_named, names),
-        functools.partial(_replaced, names),
+        functools.partial(_with_named_values, names),
     )
 
 
@@ -108,7 +110,7 @@ def names_of(names: LinenNames, state: Any) -> dict[str, tuple[str | None, ...]]
         for name, array in named_leaves(variable.get_value())[0].items():
             one = logical_names(_names_of(notes, np.ndim(array)))
             if one is not None:
-                found[_joined(prefix, name)] = one
+                found[_join_path(prefix, name)] = one
     return found
 
 
@@ -120,21 +122,21 @@ def _names_of(notes: Annotation, rank: int) -> tuple[Any, ...] | PartitionSpec |
 
 def _named(names: LinenNames, state: Any) -> Variables:
     return {
-        _joined(prefix, name): array
+        _join_path(prefix, name): array
         for prefix, _, variable in _entries(names, state)
         if prefix is not None
         for name, array in named_leaves(variable.get_value())[0].items()
     }
 
 
-def _replaced(names: LinenNames, state: Any, named: Variables) -> Any:
+def _with_named_values(names: LinenNames, state: Any, named: Variables) -> Any:
     """The state with the arrays of ``named``; abstract ones without a counterpart become zeros."""
 
     def values(prefix: str | None, variable: Any) -> Any:
         if prefix is None:
             return jax.tree.map(_concrete, variable.get_value())
         paths, treedef = named_leaves(variable.get_value())
-        return jax.tree.unflatten(treedef, [named[_joined(prefix, name)] for name in paths])
+        return jax.tree.unflatten(treedef, [named[_join_path(prefix, name)] for name in paths])
 
     return nnx.from_flat_state(
         (path, variable.replace(values(prefix, variable)))
@@ -147,7 +149,7 @@ def _concrete(array: Any) -> Any:
     return jnp.zeros(array.shape, array.dtype) if is_abstract else array
 
 
-def _joined(prefix: str, name: str) -> str:
+def _join_path(prefix: str, name: str) -> str:
     return f"{prefix}/{name}" if name else prefix
 
 
@@ -186,7 +188,7 @@ class _Reader:
     def layouts(self, state: Any) -> Layouts:
         shardings = dict(
             nnx.to_flat_state(
-                stored(
+                storage_shardings(
                     self._case,
                     construct_named_sharding(state, self._mesh, self._rules),
                     state,
@@ -199,22 +201,22 @@ class _Reader:
                 found |= self._leaves(prefix, variable, shardings[path])
         return found
 
-    def _leaves(self, prefix: str, variable: Any, wanted: Any) -> Layouts:
+    def _leaves(self, prefix: str, variable: Any, named_shardings: Any) -> Layouts:
         notes = annotation(variable.get_metadata())
         arrays, _ = named_leaves(variable.get_value())
-        shardings, _ = named_leaves(wanted.get_value())
+        shardings, _ = named_leaves(named_shardings.get_value())
         found: Layouts = {}
         for name, array in arrays.items():
             names = _names_of(notes, np.ndim(array))
             # Axes of size 1 included; a PartitionSpec is resolved already.
-            resolved = isinstance(names, PartitionSpec)
-            spec = names if resolved else resolve_spec(names, (*notes.rules, *self._rules))
-            found[_joined(prefix, name)] = ArrayLayout(
+            is_resolved = isinstance(names, PartitionSpec)
+            spec = names if is_resolved else resolve_spec(names, (*notes.rules, *self._rules))
+            found[_join_path(prefix, name)] = ArrayLayout(
                 rank=np.ndim(array),
                 names=logical_names(names),
                 spec=layout_of(spec or ()),
                 sharding=layout_on(shardings[name]),
-                placed=placed(array, layout_on(shardings[name])),
+                placed=placement_of(array, layout_on(shardings[name])),
                 bytes=bytes_on(array, shardings[name]),
             )
         return found
@@ -229,11 +231,11 @@ def _step(
         model, optimizer = pair
         parts: Any = nnx.split(model)
         graph, before = parts
-        known = {path for path, _ in nnx.to_flat_state(before)}
+        paths = {path for path, _ in nnx.to_flat_state(before)}
 
         gathered = case.zero1 and mesh is not None and is_laid_out(case, mesh)
 
-        def differentiated(given: Any, arrays: Sequence[Any]) -> tuple[Any, Any, Any]:
+        def value_and_gradients(given: Any, arrays: Sequence[Any]) -> tuple[Any, Any, Any]:
             args, kwargs = arguments.rebuild(arrays)
             params, rest = nnx.split_state(given, nnx.Param, ...)
 
@@ -244,17 +246,17 @@ def _step(
                 copy = nnx.merge(graph, params, rest, copy=True)
                 outputs = bare(bound(case, copy)(*args, **kwargs))
                 # All of the state, parameters too: a call that spoils their metadata shows.
-                return loss_of(case, outputs, args), _known(nnx.state(copy), known)
+                return loss_of(case, outputs, args), _without_new_variables(nnx.state(copy), paths)
 
             (value, after), gradients = jax.value_and_grad(loss, has_aux=True)(params)
             return value, _with_values(after, params) if gathered else after, gradients
 
         count = case.gradient_accumulation_steps
         if count == 1:
-            value, after, gradients = differentiated(before, arrays)
+            value, after, gradients = value_and_gradients(before, arrays)
         else:
             parts = microbatches(arrays, count)
-            value, after, gradients = _accumulated(differentiated, before, parts)
+            value, after, gradients = _accumulate(value_and_gradients, before, parts)
         model = nnx.merge(graph, after, copy=True)
         optimizer.update(model, gradients, value=value, grad=gradients)
         return value, nnx.state((model, optimizer))
@@ -262,8 +264,8 @@ def _step(
     return step
 
 
-def _accumulated(
-    differentiated: Callable[..., Any], state: Any, parts: list[Any]
+def _accumulate(
+    value_and_gradients: Callable[..., Any], state: Any, parts: list[Any]
 ) -> tuple[Any, Any, Any]:
     """The loss and the gradients, each its mean over micro-batches, and the state that the last left.
 
@@ -272,7 +274,7 @@ def _accumulated(
 
     def body(carry: tuple[Any, Any], part: list[Any]) -> tuple[tuple[Any, Any], Any]:
         state, total = carry
-        value, after, gradients = differentiated(state, part)
+        value, after, gradients = value_and_gradients(state, part)
         return (after, jax.tree.map(jnp.add, total, gradients)), value
 
     nothing = jax.tree.map(jnp.zeros_like, nnx.filter_state(state, nnx.Param))
@@ -290,7 +292,7 @@ def _with_values(state: Any, params: Any) -> Any:
     )
 
 
-def _known(state: Any, paths: set[tuple[Any, ...]]) -> Any:
+def _without_new_variables(state: Any, paths: set[tuple[Any, ...]]) -> Any:
     """The state without what the call has added: sown values are no part of training."""
-    kept = [(path, variable) for path, variable in nnx.to_flat_state(state) if path in paths]
-    return nnx.from_flat_state(kept)
+    entries = [(path, variable) for path, variable in nnx.to_flat_state(state) if path in paths]
+    return nnx.from_flat_state(entries)

@@ -14,8 +14,8 @@ from jax.sharding import Mesh, PartitionSpec
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.evaluation.constant_key import constant_key
 from nnx_migrate.parity.evaluation.measure import KEYS
-from nnx_migrate.parity.evaluation.program_features import Unseen, note_program
-from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error, retraced
+from nnx_migrate.parity.evaluation.program_features import ProgramFeature, note_program
+from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error, trace_with_retry
 from nnx_migrate.parity.evaluation.shardings import Layouts
 from nnx_migrate.parity.values import Arrays, fetch, to_host
 from nnx_migrate.sharding import constrain
@@ -33,7 +33,7 @@ class Training:
     ``state`` is a pytree of arrays on the mesh, ``layouts(state)`` how they lie there,
     ``variables(state)`` those of the model by path, and ``step(state, arrays) -> (loss, state)`` can
     be traced. ``named(state)`` are all arrays by path that both sides have, the optimizer's too, and
-    ``replaced(state, named)`` is the state with others in their place.
+    ``with_values(state, named)`` is the state with others in their place.
     """
 
     state: Any
@@ -41,7 +41,7 @@ class Training:
     variables: Callable[[Any], dict[str, Any]]
     step: Callable[[Any, Sequence[Any]], tuple[Any, Any]]
     named: Callable[[Any], dict[str, Any]]
-    replaced: Callable[[Any, dict[str, Any]], Any]
+    with_values: Callable[[Any, dict[str, Any]], Any]
 
     def trace(self, arrays: Sequence[Any], streams: Iterable[str]) -> tuple[Any, Any]:
         """Trace a step as a function of what both sides have, so that their programs compare.
@@ -52,18 +52,18 @@ class Training:
 
         def run(named: dict[str, Any], key: Any, arrays: Sequence[Any]) -> Any:
             with constant_key(key, streams):
-                loss, state = self.step(self.replaced(self.state, named), arrays)
+                loss, state = self.step(self.with_values(self.state, named), arrays)
             after.append(jax.eval_shape(lambda: state))
             return loss, self.named(state)
 
         # The order of a dict is its names': it is the same on both sides.
         key = jax.eval_shape(lambda: jax.random.key(0))
-        jitted = jax.jit(run, keep_unused=True)
-        return jitted.trace(self.named(self.state), key, list(arrays)), after[-1]
+        jit_run = jax.jit(run, keep_unused=True)
+        return jit_run.trace(self.named(self.state), key, list(arrays)), after[-1]
 
 
 @dataclass
-class Trained:
+class TrainingResult:
     """What training one side gave; filled stage by stage."""
 
     before: Layouts = field(default_factory=dict)
@@ -71,10 +71,10 @@ class Trained:
     losses: Arrays = field(default_factory=dict)
     state: Arrays = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
-    located: dict[str, str] = field(default_factory=dict)
-    unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
+    debug_programs: dict[str, str] = field(default_factory=dict)
+    features: dict[str, tuple[ProgramFeature, ...]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
+    skip_reasons: dict[str, str] = field(default_factory=dict)
 
 
 def optimizer_of(case: ParityCase) -> Any:
@@ -83,11 +83,11 @@ def optimizer_of(case: ParityCase) -> Any:
     Its update takes ``value=`` and ``grad=``, the loss and its gradients, as optax names them; an
     optimizer that has no use for them does not get them.
     """
-    given = optax.adamw(1e-3) if case.optimizer is None else case.optimizer
-    return optax.with_extra_args_support(given)
+    setting = optax.adamw(1e-3) if case.optimizer is None else case.optimizer
+    return optax.with_extra_args_support(setting)
 
 
-def stored(case: ParityCase, shardings: Any, arrays: Any) -> Any:
+def storage_shardings(case: ParityCase, shardings: Any, arrays: Any) -> Any:
     """Return the shardings in which a training state is kept: with ``zero1`` over ``data`` too.
 
     Mesh axes of size 1, which Linen's shardings name, are no reason to leave a dimension out.
@@ -109,11 +109,11 @@ def for_calls(case: ParityCase, params: Any, shardings: Any) -> Any:
     Where gradients are accumulated, float32 ones are gathered in bfloat16, as MaxText does (#2744).
     """
     if case.gradient_accumulation_steps > 1:
-        params = jax.tree.map(_halved, params)
+        params = jax.tree.map(_halve, params)
     return jax.tree.map(constrain, params, _without_units(case, shardings))
 
 
-def _halved(array: Any) -> Any:
+def _halve(array: Any) -> Any:
     return array.astype(jnp.bfloat16) if array.dtype == jnp.float32 else array
 
 
@@ -129,7 +129,7 @@ def _in_parts(array: Any, count: int) -> Any:
     return jnp.reshape(array, shape, out_sharding=PartitionSpec(None, *spec) if any(spec) else None)
 
 
-def abstractly_placed(arrays: Any, shardings: Any) -> Any:
+def abstract_arrays(arrays: Any, shardings: Any) -> Any:
     """Return a tree of abstract arrays that are sharded as a like tree says."""
     return jax.tree.map(
         lambda array, sharding: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding),
@@ -145,21 +145,21 @@ def is_laid_out(case: ParityCase, mesh: AnyMesh | None) -> bool:
 
 def train(
     case: ParityCase, begin: Callable[[], Training], arrays: Sequence[Any], mesh: Mesh | None
-) -> Trained:
+) -> TrainingResult:
     """Begin training, take a step (``case.steps`` if that is more), and look at the state again.
 
     Without a mesh and logical axis rules there are no layouts; without steps either, nothing is
     run. A stage that raises is recorded under its name, as are those that need it.
     """
-    result = Trained()
+    result = TrainingResult()
     if not is_laid_out(case, mesh):
         missing = "mesh" if mesh is None else "axis_rules"
-        result.skipped |= dict.fromkeys((SPECS, AFTER_STEP), f"the case has no {missing}")
+        result.skip_reasons |= dict.fromkeys((SPECS, AFTER_STEP), f"the case has no {missing}")
     if case.steps == 0:
-        result.skipped[LOSSES] = "the case has steps=0"
+        result.skip_reasons[LOSSES] = "the case has steps=0"
     if not case.compiled:
-        result.skipped = dict.fromkeys((SPECS, AFTER_STEP, LOSSES), OPERATIONS)
-    wanted = [stage for stage in (SPECS, AFTER_STEP, LOSSES) if stage not in result.skipped]
+        result.skip_reasons = dict.fromkeys((SPECS, AFTER_STEP, LOSSES), OPERATIONS)
+    wanted = [stage for stage in (SPECS, AFTER_STEP, LOSSES) if stage not in result.skip_reasons]
     if not wanted:
         return result
     try:
@@ -171,15 +171,17 @@ def train(
         return result
     wanted = [stage for stage in wanted if stage != SPECS]
     try:
-        traced, _ = retraced(lambda: training.trace(arrays, case.rngs))
+        traced, _ = trace_with_retry(lambda: training.trace(arrays, case.rngs))
         note_program(result, STEP, traced, traced.lower())
-        retraced(lambda: _steps(case, training, arrays, result))
+        trace_with_retry(lambda: _steps(case, training, arrays, result))
     except Exception as error:  # noqa: BLE001 (a finding about this side)
         result.errors |= dict.fromkeys(wanted, describe_error(error))
     return result
 
 
-def _steps(case: ParityCase, training: Training, arrays: Sequence[Any], result: Trained) -> None:
+def _steps(
+    case: ParityCase, training: Training, arrays: Sequence[Any], result: TrainingResult
+) -> None:
     def run(state: Any, key: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
         with constant_key(key, case.rngs):
             return training.step(state, arrays)
@@ -192,7 +194,7 @@ def _steps(case: ParityCase, training: Training, arrays: Sequence[Any], result: 
         loss, state = step(state, key, list(arrays))
         if case.steps:
             result.losses[f"step {number + 1}"] = to_host(loss)
-        if number == 0 and AFTER_STEP not in result.skipped:
+        if number == 0 and AFTER_STEP not in result.skip_reasons:
             result.after = training.layouts(state)
     if case.steps and case.keeps_state:
         result.state = fetch(training.named(state))

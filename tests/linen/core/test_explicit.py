@@ -643,7 +643,7 @@ def test_lifted_classes_are_alike_however_often_they_are_made() -> None:
 def test_a_size_that_is_kept_must_show(monkeypatch: pytest.MonkeyPatch) -> None:
     module = nn.lazy(Either)(False, True)
     values = module.init(KEY, X4)
-    monkeypatch.setattr(sizing, "_known", {})  # as if another process had run `init`
+    monkeypatch.setattr(sizing, "_solutions", {})  # as if another process had run `init`
     with pytest.raises(TypeError, match="neither the call nor the variables show the size in_feat"):
         module.apply(values, X4, method="turned")
 
@@ -952,7 +952,7 @@ def test_sizes_that_show_in_a_sum_are_any_of_that_sum() -> None:
 def test_but_not_where_the_module_holds_something_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     model = nn.lazy(Critic)(keep=True)
     variables = model.init(KEY, X, X[:, :2])
-    monkeypatch.setattr(sizing, "_known", {})  # as if another process had run `init`
+    monkeypatch.setattr(sizing, "_solutions", {})  # as if another process had run `init`
     with pytest.raises(UnknownSize, match="neither the call nor the variables show"):
         model.apply(variables, X4, method="read")
 

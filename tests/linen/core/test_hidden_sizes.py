@@ -92,7 +92,7 @@ def test_a_method_that_reaches_it_with_another_shape_raises_linens_error() -> No
 def test_a_shape_that_the_module_itself_keeps_is_that_of_init(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sizing, "_known", {})
+    monkeypatch.setattr(sizing, "_solutions", {})
     model, variables = _with(Kept, IMAGES)
     found = model.apply(variables, jnp.ones((2, 5)), method="decode")
     np.testing.assert_array_equal(found, 8 * model.bind(variables).head(jnp.ones((2, 5))))
@@ -107,7 +107,7 @@ def test_a_shape_that_the_module_itself_keeps_and_no_call_or_several_show_is_ask
     others: tuple[jax.Array, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, variables = _with(Kept, IMAGES)
-    monkeypatch.setattr(sizing, "_known", {})
+    monkeypatch.setattr(sizing, "_solutions", {})
     for images in others:
         model.init(KEY, images)
     with pytest.raises(UnknownSize, match="show the size x_shape"):
@@ -154,7 +154,7 @@ def test_each_method_of_several_inputs_has_the_shapes_of_the_variables(
     model, variables = _with(Towers, *inputs)
     wanted = model.apply(variables, *inputs)
     if is_new:
-        monkeypatch.setattr(sizing, "_known", {})
+        monkeypatch.setattr(sizing, "_solutions", {})
     for method, given, one in zip(("read", "see", "plan"), inputs, wanted, strict=True):
         np.testing.assert_array_equal(model.apply(variables, given, method=method), one)
 

@@ -83,7 +83,7 @@ class NamedSize(Size):
             return self.read({at: one for at, one in inputs.items() if at != "carry"})
         name = key.rpartition("_")[0]
         arguments = [
-            one for one in (_part_text(given, at, name) for at, given in inputs.items()) if one
+            one for one in (_part_text(shapes, at, name) for at, shapes in inputs.items()) if one
         ]
         return Size(arguments[0], self.axis).read(inputs) if len(arguments) == 1 else None
 

@@ -11,9 +11,9 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.arrays import shapes_in
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.names import NamedSize
-from nnx_migrate.linen.core.sizes.trial_shapes import tried
+from nnx_migrate.linen.core.sizes.trial_shapes import try_build
 from nnx_migrate.linen.core.sizes.trials import Trials, called_on, class_of, some_value
-from nnx_migrate.linen.core.sizes.variables import of_variables, shown_by, shown_with_shapes
+from nnx_migrate.linen.core.sizes.variables import of_variables, sizes_and_shapes, sizes_of
 
 _MOST = 64  # trials of sizes for a part that is called
 
@@ -25,7 +25,7 @@ def solve(
     method: str,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    held: Mapping[str, Any] | None,
+    variables: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """The sizes with which a module is built for a call.
 
@@ -33,53 +33,62 @@ def solve(
       make: the class with all other arguments.
       sizes: where each size comes from.
       optional: those that are None where no call reaches what they measure.
-      held: the variables that the call is given; None when it makes them.
+      variables: the variables that the call is given; None when it makes them.
 
     Raises:
       UnknownSize: one shows nowhere.
     """
     inputs = inputs_of(getattr(class_of(make), method), args, kwargs)
     found: dict[str, Any] = {}
-    measured: dict[str, Size] = {}
-    hidden: list[str] = []
+    input_sizes: dict[str, Size] = {}
+    hidden_names: list[str] = []
     for name, size in sizes.items():
         if size.method != method:
-            hidden.append(name)
+            hidden_names.append(name)
             continue
         value = size.read_at((), inputs)
         if value is None and size.path:
-            measured[name] = size
+            input_sizes[name] = size
         elif value is not None or name not in optional:
             found[name] = value
-    if hidden:
-        needed = {name: sizes[name] for name in (*hidden, *measured)}
+    if hidden_names:
+        open_sizes = {name: sizes[name] for name in (*hidden_names, *input_sizes)}
         # Without variables, the call shows what it gives the module's own methods.
-        if any(one.shows_nowhere for one in needed.values()) or not held:
-            shown = shown_by(make, needed, found, held) if held else {}
-            rest = {name: one for name, one in needed.items() if name not in shown}
-            found |= called_on(make, rest, {**found, **shown}, method, args, kwargs) | shown
-        needed = {name: one for name, one in needed.items() if name not in found}
+        if any(one.shows_nowhere for one in open_sizes.values()) or not variables:
+            sizes_of_variables = sizes_of(make, open_sizes, found, variables) if variables else {}
+            rest = {name: one for name, one in open_sizes.items() if name not in sizes_of_variables}
+            found |= (
+                called_on(make, rest, {**found, **sizes_of_variables}, method, args, kwargs)
+                | sizes_of_variables
+            )
+        open_sizes = {name: one for name, one in open_sizes.items() if name not in found}
         call = functools.partial(called_on, make, method=method, args=args, kwargs=kwargs)
-        given = shapes_in((args, kwargs))
-        found |= of_variables(make, needed, found, held, given, call) if needed else {}
-        measured = {}
-    if not measured:
+        input_shapes = shapes_in((args, kwargs))
+        found |= (
+            of_variables(make, open_sizes, found, variables, input_shapes, call)
+            if open_sizes
+            else {}
+        )
+        input_sizes = {}
+    if not input_sizes:
         return found
     try:
-        shown = Trials(make, found, measured, method, args, kwargs).run()
+        sizes_of_variables = Trials(make, found, input_sizes, method, args, kwargs).run()
     except Exception:
         # A call of its own may need what only the given variables hold: the cache of a decoder.
-        shown = shown_by(make, measured, found, held) if held else {}
-        if shown.keys() < measured.keys():
+        sizes_of_variables = sizes_of(make, input_sizes, found, variables) if variables else {}
+        if sizes_of_variables.keys() < input_sizes.keys():
             raise
-    unknown = [name for name, one in shown.items() if one is None and name not in optional]
-    unknown = [name for name in unknown if isinstance(measured[name], NamedSize)]
+    unknown = [
+        name for name, one in sizes_of_variables.items() if one is None and name not in optional
+    ]
+    unknown = [name for name in unknown if isinstance(input_sizes[name], NamedSize)]
     if unknown:
-        _require_unused(make, unknown[0], found | shown)
-    return found | shown
+        _require_idle(make, unknown[0], found | sizes_of_variables)
+    return found | sizes_of_variables
 
 
-def _require_unused(make: Callable[..., Any], name: str, sizes: dict[str, Any]) -> None:
+def _require_idle(make: Callable[..., Any], name: str, sizes: dict[str, Any]) -> None:
     """Raise where a size that is measured nowhere is needed: a field may leave out what it is for.
 
     Raises:
@@ -98,9 +107,9 @@ def solve_part(
     make: Callable[..., Any],
     sizes: Mapping[str, Size],
     optional: frozenset[str],
-    held: Mapping[str, Any],
+    variables: Mapping[str, Any],
     run: Callable[[Any], Any] | None,
-    given: Collection[tuple[int, ...]] = (),
+    input_shapes: Collection[tuple[int, ...]] = (),
 ) -> dict[str, Any]:
     """The sizes with which a module is built of which code reads a part, or calls it by ``run``.
 
@@ -108,55 +117,57 @@ def solve_part(
     to parts that are not there: it is left out if the module can be built so, and else any number.
 
     Args:
-      given: the shapes of inputs with which ``run`` calls a method.
+      input_shapes: the shapes of inputs with which ``run`` calls a method.
     """
-    found = shown_with_shapes(make, sizes, {}, held, given)
+    found = sizes_and_shapes(make, sizes, {}, variables, input_shapes)
     rest = {name: size for name, size in sizes.items() if name not in found}
     guesses = {name: some_value(size) for name, size in rest.items() if name not in optional}
     left_out = functools.partial(nnm.abstract, functools.partial(make, **guesses, **found))
-    if rest.keys() & optional and tried(left_out) is None:
+    if rest.keys() & optional and try_build(left_out) is None:
         guesses = {name: some_value(size) for name, size in rest.items()}
     if run is not None:
-        found |= _measured_in(make, rest, {**guesses, **found}, run, given)
+        found |= _sizes_in_call(make, rest, {**guesses, **found}, run, input_shapes)
     return guesses | found
 
 
-def _measured_in(
+def _sizes_in_call(
     make: Callable[..., Any],
     sizes: Mapping[str, Size],
-    known: Mapping[str, Any],
+    known_sizes: Mapping[str, Any],
     run: Callable[[Any], Any],
-    given: Collection[tuple[int, ...]],
+    input_shapes: Collection[tuple[int, ...]],
 ) -> dict[str, Any]:
     """The sizes with which a part can be called: of its inputs, and of those of the module itself.
 
     The latter are those of an input with which the part is called: ``net.encoder(x)``. Where that part
     has nothing of them, any number will do.
     """
-    measured = {name: size for name, size in sizes.items() if size.path}
-    rest = {name: one for name, one in known.items() if name not in measured}
-    failed: Exception | None = None
-    for own in _own_sizes(sizes, rest, given):
+    input_sizes = {name: size for name, size in sizes.items() if size.path}
+    rest = {name: one for name, one in known_sizes.items() if name not in input_sizes}
+    first_error: Exception | None = None
+    for own in _own_sizes(sizes, rest, input_shapes):
         try:
-            return own | called_on(make, measured, {**rest, **own}, run, (), {})
+            return own | called_on(make, input_sizes, {**rest, **own}, run, (), {})
         except Exception as error:  # noqa: BLE001 - raised below unless another size mends it
-            failed = failed or error
-    assert failed is not None
-    raise failed
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
 
 
 def _own_sizes(
-    sizes: Mapping[str, Size], known: Mapping[str, Any], given: Collection[tuple[int, ...]]
+    sizes: Mapping[str, Size],
+    known_sizes: Mapping[str, Any],
+    input_shapes: Collection[tuple[int, ...]],
 ) -> Iterator[dict[str, Any]]:
     """Values for sizes of the module's own inputs: all that inputs of the call may show, guesses last."""
     own = {
-        name: [*_axes(size.axis, given), known.get(name)]  # None: it is left out
+        name: [*_axes(size.axis, input_shapes), known_sizes.get(name)]  # None: it is left out
         for name, size in sizes.items()
         if not size.path and size.fact is None and size.axis is not None
     }
     for values in itertools.islice(itertools.product(*map(dict.fromkeys, own.values())), _MOST):
-        sized = zip(own, values, strict=True)
-        yield {name: one for name, one in sized if one is not None}
+        values_by_name = zip(own, values, strict=True)
+        yield {name: one for name, one in values_by_name if one is not None}
 
 
 def _axes(axis: int, shapes: Collection[tuple[int, ...]]) -> list[int]:

@@ -13,21 +13,21 @@ Axis = tuple[Path, int]  # of a variable
 
 
 def sizes_in_sums(
-    make: Callable[..., Any], known: Mapping[str, Any], names: Iterable[str], shapes: Shapes
+    make: Callable[..., Any], known_sizes: Mapping[str, Any], names: Iterable[str], shapes: Shapes
 ) -> dict[str, int]:
     """Sizes of which no axis is a multiple, from axes that count them among others.
 
     One that was found is known to the next, as the actions of which an input is concatenated.
 
     Args:
-      known: all sizes of the module, the first prime for those that are not known.
+      known_sizes: all sizes of the module, the first prime for those that are not known.
       names: those in question.
       shapes: the variables that are held.
     """
     found: dict[str, int] = {}
     rest = list(names)
     while rest:
-        guess = {**known, **found}
+        guess = {**known_sizes, **found}
         first = built_shapes(make, guess)
         others = {name: built_shapes(make, {**guess, name: PRIMES[1]}) for name in rest}
         sums = _Sums(make, guess, first, shapes, _moved_axes(first, others, shapes))
@@ -59,17 +59,17 @@ class _Sums:
     """Axes that count sizes in question among others.
 
     Attributes:
-      known: all sizes of the module, the first prime for those in question.
+      known_sizes: all sizes of the module, the first prime for those in question.
       first: the shapes of the variables with which it is built so.
       shapes: those of the variables that are held.
-      moved: how often each axis counts each of the sizes in question.
+      axis_counts: how often each axis counts each of the sizes in question.
     """
 
     make: Callable[..., Any]
-    known: dict[str, Any]
+    known_sizes: dict[str, Any]
     first: Shapes
     shapes: Shapes
-    moved: Mapping[Axis, Mapping[str, int]]
+    axis_counts: Mapping[Axis, Mapping[str, int]]
 
     def alone(self) -> dict[str, int]:
         """Sizes of which an axis has so much more, or so many times as much and more.
@@ -77,7 +77,7 @@ class _Sums:
         One is taken only where the module that is built with it has the axis that is held.
         """
         found: dict[str, int] = {}
-        for (path, axis), counts in self.moved.items():
+        for (path, axis), counts in self.axis_counts.items():
             (name, times), *more = counts.items()
             if more or times < 1 or name in found:
                 continue
@@ -85,7 +85,7 @@ class _Sums:
             size += PRIMES[0]
             if left or size < 1:
                 continue
-            built = built_shapes(self.make, {**self.known, name: size})
+            built = built_shapes(self.make, {**self.known_sizes, name: size})
             if built[path][axis] == self.shapes[path][axis]:
                 found[name] = size
         return found
@@ -96,7 +96,7 @@ class _Sums:
         Any that add up to it do, where nothing that the module holds tells them apart.
         """
         found: dict[str, int] = {}
-        for (path, axis), counts in self.moved.items():
+        for (path, axis), counts in self.axis_counts.items():
             if {*counts.values()} != {1}:
                 continue
             name, *more = counts
@@ -107,7 +107,10 @@ class _Sums:
             if (
                 more
                 and is_free
-                and all(are_alike(self.make, self.known, {**self.known, **one}) for one in moves)
+                and all(
+                    are_alike(self.make, self.known_sizes, {**self.known_sizes, **one})
+                    for one in moves
+                )
             ):
                 found |= {name: size, **dict.fromkeys(more, 1)}
         return found

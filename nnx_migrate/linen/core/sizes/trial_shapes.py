@@ -67,7 +67,7 @@ def _options(model: nnx.Module) -> dict[Any, Any]:
     return {path: options_of(one) for path, one in modules_of(model).items()}
 
 
-def tried(build: Callable[[], T]) -> T | None:
+def try_build(build: Callable[[], T]) -> T | None:
     """What is built; None where it cannot be: without a size that it needs, of a shape of too few axes."""
     try:
         return build()

@@ -29,7 +29,7 @@ _ANY = 64 * 15  # of what no call reaches: it is built, too
 # Widths that most layers can be built with; the last ones suit most numbers of heads and groups.
 _GUESSES = (64, 128, 32, 1, 256, 16, 8, 4, 512, _ANY, 48 * 5 * 7 * 9 * 11)
 _UNMADE = DenyList(("params", "intermediates", "perturbations"))  # as in a call of the module alone
-_SEEN: contextvars.ContextVar[dict[Path, Any]] = contextvars.ContextVar("seen")
+_CALL_INPUTS: contextvars.ContextVar[dict[Path, Any]] = contextvars.ContextVar("seen")
 
 
 def class_of(make: Any) -> Any:
@@ -47,13 +47,13 @@ def some_value(size: Size) -> Any:
 def called_on(
     make: Callable[..., Any],
     sizes: Mapping[str, Size],
-    known: dict[str, Any],
+    known_sizes: dict[str, Any],
     method: str | Callable[[Any], Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> dict[str, Any]:
     """Sizes in the inputs with which a method or function calls the module or its submodules."""
-    found = Trials(make, known, sizes, method, args, kwargs).run()
+    found = Trials(make, known_sizes, sizes, method, args, kwargs).run()
     return {name: one for name, one in found.items() if one is not None}
 
 
@@ -62,7 +62,7 @@ class Trials:
     """Finds the sizes of submodules' inputs by trial."""
 
     make: Callable[..., Any]
-    known: dict[str, Any]
+    known_sizes: dict[str, Any]
     sizes: Mapping[str, Size]
     method: str | Callable[[Any], Any]  # its name, or a function of the module
     args: tuple[Any, ...]
@@ -74,24 +74,26 @@ class Trials:
         Raises:
           what the call raises with them.
         """
-        seen: dict[Path, Any] = {}
+        call_inputs: dict[Path, Any] = {}
         guesses = self._guesses()
         shape = next(guesses)
         for _ in range(_TRIALS):
-            values = {name: self._value(size, seen, shape) for name, size in self.sizes.items()}
+            values = {
+                name: self._value(size, call_inputs, shape) for name, size in self.sizes.items()
+            }
             now, error = self._trial(values)
-            if error is None and all(seen.get(path) == one for path, one in now.items()):
+            if error is None and all(call_inputs.get(path) == one for path, one in now.items()):
                 return self._result(now)
-            if error is not None and all(seen.get(path) == one for path, one in now.items()):
+            if error is not None and all(call_inputs.get(path) == one for path, one in now.items()):
                 following = next(guesses, None)  # it cannot be built, or called, with this guess
                 if following is None:
                     raise error
                 shape = following
-            seen |= now
+            call_inputs |= now
         raise UnknownSize(f"{class_of(self.make).__qualname__}: its sizes depend on themselves")
 
-    def _result(self, seen: dict[Path, Any]) -> dict[str, Any]:
-        found = {name: self._settled(size, seen) for name, size in self.sizes.items()}
+    def _result(self, call_inputs: dict[Path, Any]) -> dict[str, Any]:
+        found = {name: self._one_size(size, call_inputs) for name, size in self.sizes.items()}
         fields = {name for name, one in found.items() if one is None and self._is_field(name)}
         if not fields:
             return found
@@ -125,29 +127,29 @@ class Trials:
             )
             make = make.func
 
-    def _value(self, size: Size, seen: dict[Path, Any], shape: tuple[int, ...]) -> Any:
+    def _value(self, size: Size, call_inputs: dict[Path, Any], shape: tuple[int, ...]) -> Any:
         """A guess that agrees with all that was measured."""
-        measured = next(iter(_measured(size, seen).values()), None)
-        if measured is not None:
-            return measured
+        size_in_inputs = next(iter(_sizes_by_path(size, call_inputs).values()), None)
+        if size_in_inputs is not None:
+            return size_in_inputs
         return shape[-1] if size.axis is not None else shape
 
     def _is_own(self, size: Size) -> bool:
         """Whether it is a size of an input of another method of the module itself."""
         return not size.path and size.method != self.method
 
-    def _settled(self, size: Size, seen: dict[Path, Any]) -> Any:
-        measured = _measured(size, seen)
+    def _one_size(self, size: Size, call_inputs: dict[Path, Any]) -> Any:
+        sizes_by_path = _sizes_by_path(size, call_inputs)
         if isinstance(size, NamedSize):
-            size.require_one(measured)
-        return next(iter(measured.values()), None)
+            size.require_one(sizes_by_path)
+        return next(iter(sizes_by_path.values()), None)
 
     def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
         """The inputs of the submodules' first calls, as shapes, and how the call ended."""
 
         def call(key: jax.Array) -> None:
             args, kwargs = copied(jax.tree.map(lambda one: one, (self.args, self.kwargs)))
-            model = self.make(**self.known, **values, rngs=nnx.Rngs(key))
+            model = self.make(**self.known_sizes, **values, rngs=nnx.Rngs(key))
             # What the module itself is called with is known, where that is the call.
             _listen(model, self.sizes.values(), with_root=self.method != "__call__")
             for name in sorted({one.method for one in self.sizes.values() if self._is_own(one)}):
@@ -161,23 +163,23 @@ class Trials:
                 with running(Running(_UNMADE, module=model)):
                     getattr(model, self.method)(*args, **kwargs)
 
-        seen: dict[Path, Any] = {}
-        token = _SEEN.set(seen)
+        call_inputs: dict[Path, Any] = {}
+        token = _CALL_INPUTS.set(call_inputs)
         try:
             with known_values():  # all but what hangs on the key
                 jax.eval_shape(call, jax.eval_shape(jax.random.key, 0))
         except Exception as error:  # noqa: BLE001 - raised by `run` unless another guess mends it
-            return seen, error
+            return call_inputs, error
         finally:
-            _SEEN.reset(token)
-        return seen, None
+            _CALL_INPUTS.reset(token)
+        return call_inputs, None
 
 
-def _measured(size: Size, seen: Mapping[Path, Any]) -> dict[Path, Any]:
+def _sizes_by_path(size: Size, call_inputs: Mapping[Path, Any]) -> dict[Path, Any]:
     """What the inputs of submodules, or of a method of the module itself, show of a size, by their paths."""
-    found = {path: size.read_at(path, inputs) for path, inputs in seen.items()}
-    if not size.path and (own := _path_of(size.method)) in seen:
-        found[own] = size.read(seen[own])
+    found = {path: size.read_at(path, inputs) for path, inputs in call_inputs.items()}
+    if not size.path and (own := _path_of(size.method)) in call_inputs:
+        found[own] = size.read(call_inputs[own])
     return {path: one for path, one in found.items() if one is not None}
 
 
@@ -213,7 +215,7 @@ def _listening(kind: Any, method: str, path: Path | None = None) -> Any:
 def _note(path: Path, inputs: Mapping[str, Any]) -> None:
     """Keep the shapes of the inputs of a first call."""
     # One by one: a tree of them all would be in the order of the names.
-    _SEEN.get().setdefault(path, {name: _shapes_alone(one) for name, one in inputs.items()})
+    _CALL_INPUTS.get().setdefault(path, {name: _shapes_alone(one) for name, one in inputs.items()})
 
 
 def _shapes_alone(tree: Any) -> Any:

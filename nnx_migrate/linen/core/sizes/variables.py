@@ -21,35 +21,35 @@ from nnx_migrate.linen.core.sizes.whole import fitting_shape, trial_shape
 def of_variables(
     make: Callable[..., Any],
     sizes: Mapping[str, Size],
-    known: dict[str, Any],
-    held: Any,
-    given: Collection[tuple[int, ...]],
+    known_sizes: dict[str, Any],
+    variables: Any,
+    input_shapes: Collection[tuple[int, ...]],
     measure: Callable[[Mapping[str, Size], dict[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
     """Sizes that the variables held show, or that make no difference.
 
     Args:
-      given: the shapes of the inputs of the call.
+      input_shapes: the shapes of the inputs of the call.
       measure: finds those of submodules that the call reaches.
     """
-    if not held:
+    if not variables:
         raise UnknownSize(
             f"{class_of(make).__qualname__}: this method does not show the sizes {', '.join(sizes)}:"
             " give it variables that `__call__` made"
         )
-    found = shown_with_shapes(make, sizes, known, held, given)
-    guess = {**known, **{name: _guess(size) for name, size in sizes.items()}, **found}
+    found = sizes_and_shapes(make, sizes, known_sizes, variables, input_shapes)
+    guess = {**known_sizes, **{name: _guess(size) for name, size in sizes.items()}, **found}
     missing = [name for name in sizes if name not in found]
-    hidden = {name: sizes[name] for name in missing if not _is_idle(make, guess, name)}
-    if not all(one.is_of_part for one in hidden.values()):
-        raise _unknown(make, hidden)
-    if hidden:
-        rest = {name: one for name, one in guess.items() if name not in hidden}
+    open_sizes = {name: sizes[name] for name in missing if not _is_idle(make, guess, name)}
+    if not all(one.is_of_part for one in open_sizes.values()):
+        raise _unknown(make, open_sizes)
+    if open_sizes:
+        rest = {name: one for name, one in guess.items() if name not in open_sizes}
         try:
             # A part that has no variables and is not called makes no difference, either.
-            guess |= measure(hidden, rest)
+            guess |= measure(open_sizes, rest)
         except Exception as error:
-            raise _unknown(make, hidden) from error
+            raise _unknown(make, open_sizes) from error
     return {name: guess[name] for name in sizes}
 
 
@@ -69,36 +69,39 @@ def _is_idle(make: Callable[..., Any], guess: dict[str, Any], name: str) -> bool
     return are_alike(make, *({**guess, name: size} for size in PRIMES))
 
 
-def shown_with_shapes(
+def sizes_and_shapes(
     make: Callable[..., Any],
     sizes: Mapping[str, Size],
-    known: dict[str, Any],
-    held: Any,
-    given: Collection[tuple[int, ...]],
+    known_sizes: dict[str, Any],
+    variables: Any,
+    input_shapes: Collection[tuple[int, ...]],
 ) -> dict[str, Any]:
-    """`shown_by`, with whole shapes that fit, or make a difference to layers alone (`trial_shape`)."""
-    guess = {**known, **{name: _guess(size) for name, size in sizes.items()}}
+    """`sizes_of`, with whole shapes that fit, or make a difference to layers alone (`trial_shape`)."""
+    guess = {**known_sizes, **{name: _guess(size) for name, size in sizes.items()}}
     whole = {name: trial_shape(make, guess, name) for name, one in sizes.items() if one.is_whole}
     whole = {name: shape for name, shape in whole.items() if shape is not None}
     numbers = {name: size for name, size in sizes.items() if name not in whole}
-    found = shown_by(make, numbers, {**known, **whole}, held)
+    found = sizes_of(make, numbers, {**known_sizes, **whole}, variables)
     guess |= whole | found
     for name, shape in whole.items():
-        found[name] = fitting_shape(make, guess, name, given, shapes_of(held)) or shape
+        found[name] = fitting_shape(make, guess, name, input_shapes, shapes_of(variables)) or shape
     return found
 
 
-def shown_by(
-    make: Callable[..., Any], sizes: Mapping[str, Size], known: dict[str, Any], held: Any
+def sizes_of(
+    make: Callable[..., Any], sizes: Mapping[str, Size], known_sizes: dict[str, Any], variables: Any
 ) -> dict[str, Any]:
     """The sizes that an axis of a variable has, and the facts of the call that made the variables."""
-    shapes = shapes_of(held)
+    shapes = shapes_of(variables)
     if not shapes:
         return {}
     numbers = [name for name, one in sizes.items() if one.fact is None and not one.shows_nowhere]
-    guess = {**known, **{name: _guess(one) for name, one in sizes.items() if one.fact is None}}
+    guess = {
+        **known_sizes,
+        **{name: _guess(one) for name, one in sizes.items() if one.fact is None},
+    }
     facts = [name for name, one in sizes.items() if one.fact in ("given", "truth")]
-    found = _shown_facts(make, facts, guess, shapes)
+    found = _facts_of(make, facts, guess, shapes)
     guess |= found
     first = built_shapes(make, guess)
     others = {name: built_shapes(make, {**guess, name: PRIMES[1]}) for name in numbers}
@@ -122,16 +125,19 @@ def _axis(first: Shapes, other: Shapes, shapes: Shapes) -> int | None:
     return None
 
 
-def _shown_facts(
-    make: Callable[..., Any], names: list[str], known: dict[str, Any], held: Mapping[Path, Any]
+def _facts_of(
+    make: Callable[..., Any],
+    names: list[str],
+    known_sizes: dict[str, Any],
+    shapes: Mapping[Path, Any],
 ) -> dict[str, Any]:
     """The facts with which a module is built that has the variables held, as far as they show it."""
     found: dict[str, Any] = dict.fromkeys(names, False)
     for name in names:
-        without, given = (
-            built_shapes(make, {**known, **found, name: one}).keys() for one in (False, True)
+        without, paths_with = (
+            built_shapes(make, {**known_sizes, **found, name: one}).keys() for one in (False, True)
         )
-        found[name] = bool(held.keys() & (given - without)) or (
-            bool(without - given) and held.keys().isdisjoint(without - given)
+        found[name] = bool(shapes.keys() & (paths_with - without)) or (
+            bool(without - paths_with) and shapes.keys().isdisjoint(without - paths_with)
         )
     return found

@@ -10,7 +10,12 @@ import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.sizes.trial_shapes import built_shapes, modules_of, options_of, tried
+from nnx_migrate.linen.core.sizes.trial_shapes import (
+    built_shapes,
+    modules_of,
+    options_of,
+    try_build,
+)
 
 Shape = tuple[int, ...]
 _RANKS = (4, 3, 2, 5, 1)
@@ -39,21 +44,21 @@ def fitting_shape(
     make: Callable[..., Any],
     sizes: Mapping[str, Any],
     name: str,
-    given: Iterable[Shape],
-    held: Mapping[tuple[str, ...], Shape],
+    input_shapes: Iterable[Shape],
+    variable_shapes: Mapping[tuple[str, ...], Shape],
 ) -> Shape | None:
     """The first of the call's inputs' shapes for which the module has the variables held that hang on it.
 
     Args:
       sizes: a trial of this size among them.
     """
-    trial = tried(functools.partial(built_shapes, make, dict(sizes))) or {}
-    for shape in given:
-        shapes = tried(functools.partial(built_shapes, make, {**sizes, name: shape}))
+    trial = try_build(functools.partial(built_shapes, make, dict(sizes))) or {}
+    for shape in input_shapes:
+        shapes = try_build(functools.partial(built_shapes, make, {**sizes, name: shape}))
         if shapes is None:
             continue
         others = {path: one for path, one in shapes.items() if trial.get(path) != one}
-        if all(held.get(path, one) == one for path, one in others.items()):
+        if all(variable_shapes.get(path, one) == one for path, one in others.items()):
             return shape
     return None
 
@@ -65,7 +70,7 @@ def _trials(
     found: dict[Shape, nnx.Module] = {}
     for shape in ((edge,) * rank for edge in _EDGES):
         built = functools.partial(make, **{**sizes, name: shape})
-        model = tried(functools.partial(nnm.abstract, built))
+        model = try_build(functools.partial(nnm.abstract, built))
         if model is None:
             return None
         found[shape] = model

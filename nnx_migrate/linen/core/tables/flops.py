@@ -47,11 +47,11 @@ def call_flops(call: Any, forward: bool, backward: bool) -> tuple[int, int]:
 def _functions(call: Any) -> tuple[Callable[..., Any], Callable[..., Any], Any, Any]:
     """Init and apply of the call as functions of keys and arrays; both of these, abstractly."""
     leaves, treedef = jax.tree.flatten(jax.tree.map(abstract, (call.args, call.kwargs)))
-    traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.ShapeDtypeStruct)]
+    array_indexes = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.ShapeDtypeStruct)]
 
     def inputs(arrays: list[Any]) -> Any:
         whole = list(leaves)
-        for i, array in zip(traced, arrays, strict=True):
+        for i, array in zip(array_indexes, arrays, strict=True):
             whole[i] = array
         return jax.tree.unflatten(treedef, whole)
 
@@ -66,10 +66,10 @@ def _functions(call: Any) -> tuple[Callable[..., Any], Callable[..., Any], Any, 
         )
 
     keys = {name: _abstract_key(key) for name, key in (call.rngs or {}).items()}
-    return initialise, apply, keys, [leaves[i] for i in traced]
+    return initialise, apply, keys, [leaves[i] for i in array_indexes]
 
 
 def _abstract_key(key: Any) -> jax.ShapeDtypeStruct:
     """The key of a stream; of a call inside a lift it is a tracer, of which only the type lives on."""
-    drawn = getattr(key, "rng", key)  # a LazyRng holds a key and what is to be folded into it
-    return jax.ShapeDtypeStruct(drawn.shape, drawn.dtype)
+    key_data = getattr(key, "rng", key)  # a LazyRng holds a key and what is to be folded into it
+    return jax.ShapeDtypeStruct(key_data.shape, key_data.dtype)

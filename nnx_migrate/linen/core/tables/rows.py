@@ -83,28 +83,30 @@ def module_table(
 
     def table(*args: Any, **kwargs: Any) -> Table:
         # Calls inside lifts are recorded with that lift's tracers, on purpose: only types are read.
-        with tabulate_context() as seen, jax.check_tracer_leaks(False):
+        with tabulate_context() as records, jax.check_tracer_leaks(False):
             variables = jax.eval_shape(lambda: module.init(*args, **kwargs))
-        calls = sorted(seen.calls, key=lambda call: call.index)
+        calls = sorted(records.calls, key=lambda call: call.index)
         paths = {call.path for call in calls}
-        rows, visited = [], set[Path]()
+        rows, visited_paths = [], set[Path]()
         for call in calls:
-            repeated = call.path in visited or not hasattr(call.module, call.method)
-            hidden = not show_repeated if repeated else depth is not None and len(call.path) > depth
-            if hidden:
+            is_repeated = call.path in visited_paths or not hasattr(call.module, call.method)
+            is_hidden = (
+                not show_repeated if is_repeated else depth is not None and len(call.path) > depth
+            )
+            if is_hidden:
                 continue
-            visited.add(call.path)
-            found = ({}, {}) if repeated else _variables(call.path, variables, paths, depth)
+            visited_paths.add(call.path)
+            found = ({}, {}) if is_repeated else _variables(call.path, variables, paths, depth)
             rows.append(_row(call, *found, call_flops(call, compute_flops, compute_vjp_flops)))
         return Table(module, tuple(variables), rows)
 
     return table
 
 
-def _row(call: Any, own: Variables, counted: Variables, costs: tuple[int, int]) -> Row:
+def _row(call: Any, own: Variables, new_variables: Variables, costs: tuple[int, int]) -> Row:
     inputs = inputs_of(call.args, call.kwargs)
     copy = call.module.copy(parent=None)
-    return Row(call.path, copy, call.method, inputs, call.outputs, own, counted, *costs)
+    return Row(call.path, copy, call.method, inputs, call.outputs, own, new_variables, *costs)
 
 
 def _variables(

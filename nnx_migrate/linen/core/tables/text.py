@@ -37,7 +37,7 @@ def render_table(
       non_params_cols: the columns before those of the collections: path, module, and attributes of
         `Row`.
     """
-    drawn = rich.table.Table(
+    rich_table = rich.table.Table(
         show_header=True,
         show_lines=True,
         show_footer=True,
@@ -45,13 +45,13 @@ def render_table(
         **table_kwargs,
     )
     for name in (*non_params_cols, *table.collections):
-        drawn.add_column(name, **column_kwargs)
+        rich_table.add_column(name, **column_kwargs)
     for row in table:
-        drawn.add_row(*_cells(row, table.collections, non_params_cols[2:]))
-    _add_totals(drawn, table, len(non_params_cols))
+        rich_table.add_row(*_cells(row, table.collections, non_params_cols[2:]))
+    _add_totals(rich_table, table, len(non_params_cols))
     file = io.StringIO()
     options = {"force_terminal": True, "force_jupyter": False, **(console_extras or {})}
-    rich.console.Console(file=file, **options).print(drawn)
+    rich.console.Console(file=file, **options).print(rich_table)
     return f"\n{file.getvalue()}\n"
 
 
@@ -70,22 +70,22 @@ def _cells(row: Row, collections: Any, attributes: list[str]) -> list[str]:
 
 def _collection(variables: Any, size: int, num_bytes: int) -> str:
     """A row's variables of a collection, and their size."""
-    shown = "" if variables is None else _as_text(represent_tree(variables))
+    tree_text = "" if variables is None else _as_text(represent_tree(variables))
     total = f"[bold]{size_text(size, num_bytes)}[/bold]"
-    return f"{shown}\n\n{total}" if shown else total
+    return f"{tree_text}\n\n{total}" if tree_text else total
 
 
-def _add_totals(drawn: rich.table.Table, table: Table, first: int) -> None:
+def _add_totals(rich_table: rich.table.Table, table: Table, first: int) -> None:
     """Sums of the rows below each collection, the first of which is column ``first``, and in all."""
     sizes = [row.size_and_bytes(table.collections) for row in table]
     in_all = (0, 0)
-    drawn.columns[first - 1].footer = rich.text.Text.from_markup("Total", justify="right")
+    rich_table.columns[first - 1].footer = rich.text.Text.from_markup("Total", justify="right")
     for i, name in enumerate(table.collections):
         size, num_bytes = (sum(one[name][part] for one in sizes) for part in (0, 1))
-        drawn.columns[first + i].footer = size_text(size, num_bytes)
+        rich_table.columns[first + i].footer = size_text(size, num_bytes)
         in_all = (in_all[0] + size, in_all[1] + num_bytes)
-    drawn.caption_style = "bold"
-    drawn.caption = f"\nTotal Parameters: {size_text(*in_all)}"
+    rich_table.caption_style = "bold"
+    rich_table.caption = f"\nTotal Parameters: {size_text(*in_all)}"
 
 
 def size_text(size: int, num_bytes: int) -> str:
@@ -117,11 +117,11 @@ def normalize_structure(tree: Any) -> Any:
 
 def _as_text(tree: Any) -> str:
     """``tree`` as YAML, its leaves rendered, without YAML's quotes and end marks."""
-    shown = jax.tree.map(_leaf, normalize_structure(tree), is_leaf=lambda x: x is None)
-    if hasattr(shown, "__len__") and not len(shown):
+    plain_tree = jax.tree.map(_leaf, normalize_structure(tree), is_leaf=lambda x: x is None)
+    if hasattr(plain_tree, "__len__") and not len(plain_tree):
         return ""
-    written = yaml.safe_dump(shown, default_flow_style=False, indent=2, sort_keys=False)
-    return str(written).replace("\n...", "").replace("'", "").strip()
+    yaml_text = yaml.safe_dump(plain_tree, default_flow_style=False, indent=2, sort_keys=False)
+    return str(yaml_text).replace("\n...", "").replace("'", "").strip()
 
 
 def _leaf(x: Any) -> str:

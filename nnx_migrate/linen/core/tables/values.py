@@ -54,9 +54,9 @@ class PartitionedArrayRepresentation(ValueRepresentation):
     names: Any
 
     @classmethod
-    def from_partitioned(cls, partitioned: meta.Partitioned[Any]) -> PartitionedArrayRepresentation:
+    def from_partitioned(cls, box: meta.Partitioned[Any]) -> PartitionedArrayRepresentation:
         """Shape, dtype and names of a box."""
-        return cls(ArrayRepresentation.from_array(partitioned.value), partitioned.names)
+        return cls(ArrayRepresentation.from_array(box.value), box.names)
 
     def render(self) -> str:
         """The array and its names, ``float32[2,3] P('embed', None)``."""
@@ -100,15 +100,17 @@ def represent_tree(tree: Any) -> Any:
     )
 
 
-def abstract(shown: Any) -> Any:
-    """What a call can be traced with in place of the value that ``shown`` stands for.
+def abstract(representation: Any) -> Any:
+    """What a call can be traced with in place of the value that ``representation`` stands for.
 
     Raises:
-      TypeError: ``shown`` is no stand-in.
+      TypeError: ``representation`` is no stand-in.
     """
-    if not is_representation(shown):
-        raise TypeError(f"expected a stand-in for a value, got {shown!r} of {type(shown).__name__}")
-    if hasattr(shown, "obj"):
-        return shown.obj
-    array = getattr(shown, "array_representation", shown)
+    if not is_representation(representation):
+        raise TypeError(
+            f"expected a stand-in for a value, got {representation!r} of {type(representation).__name__}"
+        )
+    if hasattr(representation, "obj"):
+        return representation.obj
+    array = getattr(representation, "array_representation", representation)
     return jax.ShapeDtypeStruct(array.shape, array.dtype)

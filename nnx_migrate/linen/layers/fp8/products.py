@@ -36,14 +36,14 @@ def dot_general_transpose_lhs(
       swap_ans: the result is that of ``dot_general(y, x)``.
     """
     (x_contracted, y_contracted), (x_batch, y_batch) = dimension_numbers
-    x_kept = [axis for axis in range(x.ndim) if axis not in {*x_contracted, *x_batch}]
-    y_kept = [axis for axis in range(np.ndim(y)) if axis not in {*y_contracted, *y_batch}]
+    x_free = [axis for axis in range(x.ndim) if axis not in {*x_contracted, *x_batch}]
+    y_free = [axis for axis in range(np.ndim(y)) if axis not in {*y_contracted, *y_batch}]
     # Axes of the result: first the batch, then what is kept of the left and of the right side.
-    n_batch, skipped = len(x_batch), 0 if swap_ans else len(x_kept)
-    answer_y = range(n_batch + skipped, n_batch + skipped + len(y_kept))
-    dims = ((answer_y, y_kept), (range(n_batch), y_batch))
+    n_batch, offset = len(x_batch), 0 if swap_ans else len(x_free)
+    answer_y = range(n_batch + offset, n_batch + offset + len(y_free))
+    dims = ((answer_y, y_free), (range(n_batch), y_batch))
     by_y = list(np.take(x_contracted, np.argsort(y_contracted)))
-    out_axes = np.argsort(list(x_batch) + x_kept + by_y)
+    out_axes = np.argsort(list(x_batch) + x_free + by_y)
     product = lax.dot_general(
         g, y, dims, precision=precision, preferred_element_type=preferred_element_type
     )

@@ -46,10 +46,10 @@ def compute_scale(amax: Any, scale: Any, fp8_max: Any, margin: int = 0) -> Any:
     Where ``amax`` is 0 or not finite, ``scale`` stays.
     """
     inverse = 1.0 / scale
-    wanted = (fp8_max / amax) / (2**margin)
-    wanted = jnp.where(amax > 0.0, wanted, inverse)
-    wanted = jnp.where(jnp.isfinite(amax), wanted, inverse)
-    return 1.0 / wanted
+    new_scale = (fp8_max / amax) / (2**margin)
+    new_scale = jnp.where(amax > 0.0, new_scale, inverse)
+    new_scale = jnp.where(jnp.isfinite(amax), new_scale, inverse)
+    return 1.0 / new_scale
 
 
 def compute_amax_history(x: Any, amax_history: Any) -> Any:

@@ -10,7 +10,7 @@ from flax import nnx
 
 from nnx_migrate.parity.checks.compare import compare
 from nnx_migrate.parity.programs.canonical import canonical
-from nnx_migrate.parity.sides.abstract import held
+from nnx_migrate.parity.sides.abstract import plain_arrays
 from tests.parity.test_compare import CASE, side
 
 
@@ -49,7 +49,7 @@ def abstract(make):
     ids=["partial", "closure", "both"],
 )
 def test_a_key_that_a_function_keeps_is_named(make):
-    assert held(abstract(make)) == ("layers/0/drop",)
+    assert plain_arrays(abstract(make)) == ("layers/0/drop",)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_key_that_a_function_keeps_is_named(make):
     ids=["layer", "variable", "partial", "closure"],
 )
 def test_what_keeps_no_array_is_not(make):
-    assert held(abstract(make)) == ()
+    assert plain_arrays(abstract(make)) == ()
 
 
 def test_a_cell_that_is_not_bound_yet_holds_nothing():
@@ -75,7 +75,7 @@ def test_a_cell_that_is_not_bound_yet_holds_nothing():
             later = scaled
         return call
 
-    assert held(abstract(make)) == ()
+    assert plain_arrays(abstract(make)) == ()
 
 
 def test_a_program_that_differs_tells_of_them_first():
@@ -83,7 +83,7 @@ def test_a_program_that_differs_tells_of_them_first():
         text = jax.jit(function).lower(jnp.ones(2)).as_text()
         return dataclasses.replace(side(stack), programs={"forward": canonical(text)})
 
-    nnx_side = dataclasses.replace(traced("nnx", jnp.cos), held=("block/drop",))
+    nnx_side = dataclasses.replace(traced("nnx", jnp.cos), plain_arrays=("block/drop",))
     result = compare(CASE, traced("linen", jnp.sin), nnx_side)
     details = next(one for one in result.checks if one.name == "program").details
     assert any("no variables: block/drop; " in line for line in details)

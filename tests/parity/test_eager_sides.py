@@ -132,7 +132,7 @@ def test_a_file_case_runs_both_processes_alike(tmp_path: Path) -> None:
     case = tmp_path / "case.py"
     case.write_text(
         "import numpy as np\n"
-        "from tests.parity import test_untraced as models\n"
+        "from tests.parity import test_eager_sides as models\n"
         "linen = models.Rates\n"
         "inputs = lambda: (models.X,)\n"
         "nnx = lambda rngs: models.Migrated(rngs=rngs)\n"
