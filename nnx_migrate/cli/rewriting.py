@@ -37,19 +37,17 @@ class _Run:
 
     options: RewriteOptions
     root: Path
-    found: Discovery
+    discovery: Discovery
     settings: Settings
     journal: Journal | None = None
     texts: dict[str, SourceText] = field(default_factory=dict)  # by path in the report
-    interrupted_files: dict[str, bytes] = field(
-        default_factory=dict
-    )  # what an interrupted run left there
+    interrupted_files: dict[str, bytes] = field(default_factory=dict)  # as that run left them
     failures: dict[str, str] = field(default_factory=dict)
 
     def name(self, path: Path) -> str:
         """The path in the report."""
-        inside = path.is_relative_to(self.found.base)
-        return path.relative_to(self.found.base).as_posix() if inside else str(path)
+        inside = path.is_relative_to(self.discovery.base)
+        return path.relative_to(self.discovery.base).as_posix() if inside else str(path)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -145,7 +143,7 @@ def _read(run: _Run) -> None:
         pending = journals.unfinished(run.journal, run.arguments) if in_place else None
     except JournalError as error:
         raise UsageError(str(error)) from error
-    for path in run.found.files:
+    for path in run.discovery.files:
         name = run.name(path)
         content = read(path)
         if isinstance(content, SourceText):
@@ -174,7 +172,7 @@ def _nothing_to_read(run: _Run) -> int:
         printing.error(f"{name}: {reason}")
     if not run.failures:
         paths = " ".join(map(str, run.options.paths))
-        why = "is selected" if run.found.left_out else "was found"
+        why = "is selected" if run.discovery.left_out else "was found"
         printing.error(f"{paths}: no Python file {why}")
     return 2
 
@@ -196,7 +194,7 @@ def _request(run: _Run) -> RewriteRequest:
     files = tuple(source for name, source in run.texts.items() if name not in read_only)
     read_already = {source.path for source in run.texts.values()}
     try:
-        others = project_files(run.root, run.options.root is not None, run.found)
+        others = project_files(run.root, run.options.root is not None, run.discovery)
     except TooLarge as error:
         raise UsageError(str(error)) from error
     around = (read(path) for path in others if path not in read_already)
@@ -206,10 +204,10 @@ def _request(run: _Run) -> RewriteRequest:
         root=run.root,
         files=files,
         context=tuple(context),
-        select=run.found.class_select,
-        exclude=run.found.class_exclude,
+        select=run.discovery.class_select,
+        exclude=run.discovery.class_exclude,
         jobs=run.options.jobs,
-        base=run.found.base,
+        base=run.discovery.base,
         evidence=run.options.evidence,
         settings=run.settings,
     )
@@ -245,7 +243,7 @@ def _write(run: _Run, after: Mapping[str, bytes]) -> None:
 def _write_copy(run: _Run, output: Path, after: Mapping[str, bytes]) -> None:
     trees = [path.resolve() for path in run.options.paths if path.exists()]
     contents = {run.texts[name].path: content for name, content in after.items()}
-    writer.write_copy(run.found.base, trees, output, contents)
+    writer.write_copy(run.discovery.base, trees, output, contents)
 
 
 def _write_in_place(run: _Run, after: Mapping[str, bytes]) -> None:

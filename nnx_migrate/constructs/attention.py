@@ -52,19 +52,19 @@ def _memory(call: ShapeCall, width: Expr | None) -> Sizes:
     if keys_node is None or is_none(keys_node) or keys_node is next(iter(call.args), None):
         return {}
     memory = call.analysis.array(keys_node)
-    known = memory.axis(-1) if memory is not None else None
-    sizes = {} if known is not None and known == width else {"in_kv_features": known}
-    return sizes | _values(call, keys_node, known)
+    last_axis = memory.axis(-1) if memory is not None else None
+    sizes = {} if last_axis is not None and last_axis == width else {"in_kv_features": last_axis}
+    return sizes | _values(call, keys_node, last_axis)
 
 
 def _values(call: ShapeCall, keys: Value, width: Expr | None) -> Sizes:
     """The size of the values, where it is not known to be ``width``, that of the keys."""
-    given = call.args[2] if len(call.args) > 2 else call.kwargs.get("inputs_v")
-    if given is None or is_none(given) or given is keys:
+    values_node = call.args[2] if len(call.args) > 2 else call.kwargs.get("inputs_v")
+    if values_node is None or is_none(values_node) or values_node is keys:
         return {}
-    values = call.analysis.array(given)
-    known = values.axis(-1) if values is not None else None
-    return {} if known is not None and known == width else {"in_v_features": known}
+    values = call.analysis.array(values_node)
+    last_axis = values.axis(-1) if values is not None else None
+    return {} if last_axis is not None and last_axis == width else {"in_v_features": last_axis}
 
 
 def _named(name: str) -> Layer:

@@ -120,31 +120,31 @@ _LAYERS = {layer.symbol: layer for layer in map(_layer, _FIELDS)}
 
 def convert_carry(
     call: ast.Call,
-    built: ast.Call,
+    cell_call: ast.Call,
     source: Source,
     resolve: Callable[[ast.expr], str | None],
 ) -> Code | Refusal | None:
     """``nn.GRUCell(f, parent=None).initialize_carry(key, shape)``: no cell is built in NNX.
 
     Args:
-      built: the call that builds what ``call`` asks.
+      cell_call: the call that builds what ``call`` asks.
 
     Returns:
       None when that is no cell.
     """
-    symbol = resolve(built.func)
+    symbol = resolve(cell_call.func)
     if symbol not in _LAYERS:
         return None
     layer = _LAYERS[symbol]
     name = layer.name
-    arguments = read(layer, LayerCall(symbol, built, source))
+    arguments = read(layer, LayerCall(symbol, cell_call, source))
     if isinstance(arguments, Refusal):
         return arguments
     if arguments.open:
         return Refusal(
             f"{name}(*args).initialize_carry: the fields are not shown",
             f"call nnm.{name}.make_carry(key, shape, features=...)",
-            built,
+            cell_call,
         )
     fields = [source.argument(value, field) for field, value in arguments.values.items()]
     node = same_call(f"nnm.{name}.make_carry", call, source, fields)

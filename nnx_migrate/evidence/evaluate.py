@@ -11,7 +11,7 @@ from typing import Any
 
 from nnx_migrate.evidence.values import (
     HAS_ITEMS,
-    Encoded,
+    EncodedValue,
     NotThere,
     arrays,
     kind_of,
@@ -53,8 +53,8 @@ _LIMIT = 1 << 40  # no size is larger; keeps a power of unknown text from runnin
 class Surroundings:
     """What an expression may read: ``self.<field>``, arrays of the call, and plain names."""
 
-    fields: Encoded  # a value of kind "module"
-    inputs: Mapping[str, Encoded]
+    fields: EncodedValue  # a value of kind "module"
+    inputs: Mapping[str, EncodedValue]
     names: Mapping[str, Any]
 
 
@@ -157,7 +157,7 @@ def _below_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
-def _evaluate(node: ast.expr, around: Surroundings) -> Encoded:
+def _evaluate(node: ast.expr, around: Surroundings) -> EncodedValue:
     match node:
         case ast.Name(id="self"):
             return around.fields
@@ -172,7 +172,7 @@ def _evaluate(node: ast.expr, around: Surroundings) -> Encoded:
             raise Unknown(f"{ast.unparse(node)} was not recorded")
 
 
-def _plain(value: Encoded) -> Any:
+def _plain(value: EncodedValue) -> Any:
     kind = kind_of(value)
     if kind == "plain":
         return value

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.evidence.values import Encoded, Shape
+from nnx_migrate.evidence.values import EncodedValue, Shape
 
 Number = int | float
 
@@ -74,8 +74,8 @@ class Trace:
 class Role:
     """What changing one source did: ``free``, ``tied``, ``structural`` or ``stuck``.
 
-    A ``tied`` source can only be changed together with its ``partners``: the ``heads`` that have to
-    divide ``features``.
+    A ``tied`` source can only be changed together with its ``partners``: the ``width`` of a layer
+    together with ``x.shape[-1]``, where its output is added to ``x``.
     """
 
     name: str
@@ -96,8 +96,8 @@ class Instance:
 
     cls: ClassKey
     method: str
-    fields: Encoded
-    inputs: Mapping[str, Encoded]
+    fields: EncodedValue
+    inputs: Mapping[str, EncodedValue]
     rngs: tuple[str, ...] = ()
     collections: tuple[str, ...] = ()
     mutable: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Instance:
     roles: tuple[Role, ...] = ()
     depends: tuple[str, ...] = ()  # hashes of the files whose code ran
     argument_kinds: Mapping[str, str] = field(default_factory=dict)
-    arguments: Mapping[str, Encoded] = field(default_factory=dict)
+    arguments: Mapping[str, EncodedValue] = field(default_factory=dict)
     is_initialization: bool = True
 
     @property

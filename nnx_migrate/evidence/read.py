@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nnx_migrate.evidence.observations import ClassKey, Instance, Place
 from nnx_migrate.evidence.schema import EvidenceError, connect
-from nnx_migrate.evidence.stored_values import as_arguments, as_changes, as_encoded, as_shapes
+from nnx_migrate.evidence.stored_values import as_arguments, as_changes, as_shapes, encoded_value
 from nnx_migrate.evidence.values import Shape
 from nnx_migrate.json_values import as_texts, as_texts_by_name
 
@@ -148,7 +148,7 @@ def _instances(
             Instance(
                 key,
                 method,
-                as_encoded(json.loads(fields)),
+                encoded_value(json.loads(fields)),
                 as_arguments(json.loads(inputs)),
                 as_texts(json.loads(rngs)),
                 as_texts(json.loads(collections)),
@@ -188,11 +188,14 @@ def _sizes(
         text,
         others,
         reason,
-        seen,
+        observation_count,
         traces,
     ) in connection.execute(query, (class_id,)):
         key = (places[site], below, method, argument, axis)
-        yield key, RecordedSize(text, as_texts(json.loads(others)), reason, seen, traces)
+        yield (
+            key,
+            RecordedSize(text, as_texts(json.loads(others)), reason, observation_count, traces),
+        )
 
 
 def _sightings(

@@ -29,11 +29,11 @@ def solve_class(connection: sqlite3.Connection, class_id: int) -> None:
     for slot, observation in _observations(connection, class_id):
         found.setdefault(slot, []).append(observation)
     opaque = _opaque(connection, class_id)
-    answers = {slot: solve(seen, opaque) for slot, seen in found.items()}
+    answers = {slot: solve(observations, opaque) for slot, observations in found.items()}
     connection.execute("DELETE FROM sizes WHERE class_id = ?", (class_id,))
     connection.executemany(
         "INSERT INTO sizes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_row(class_id, slot, answers[slot], seen) for slot, seen in found.items()],
+        [_row(class_id, slot, answers[slot], observations) for slot, observations in found.items()],
     )
 
 
@@ -85,7 +85,7 @@ def _observations(
     bases: dict[int, dict[str, Any]] = {}
     first: set[tuple[Any, ...]] = set()
     rows = connection.execute(_CALLS, (class_id,)).fetchall()
-    repeated = {row[4] for row in rows if row[5] > 0}
+    repeated_sites = {row[4] for row in rows if row[5] > 0}
     for instance, fields, inputs, changes, site, ordinal, below, method, shapes in rows:
         key = (instance, changes, site, ordinal, below, method)
         if key in first:
@@ -93,15 +93,15 @@ def _observations(
         first.add(key)
         if instance not in bases:
             bases[instance] = _sources(json.loads(fields), json.loads(inputs))
-        changed = json.loads(changes)
-        sources = {**bases[instance], **changed}
-        if site in repeated:
+        changed_sources = json.loads(changes)
+        sources = {**bases[instance], **changed_sources}
+        if site in repeated_sites:
             sources[INDEX] = ordinal
-            changed = {**changed, INDEX: ordinal} if ordinal else changed
+            changed_sources = {**changed_sources, INDEX: ordinal} if ordinal else changed_sources
         for argument, shape in json.loads(shapes):
             for axis, size in enumerate(shape):
                 slot = Slot(site, below, method, argument, axis - len(shape))
-                yield slot, Observation(instance, frozenset(changed), sources, size)
+                yield slot, Observation(instance, frozenset(changed_sources), sources, size)
 
 
 def _sources(fields: Any, inputs: Any) -> dict[str, Any]:

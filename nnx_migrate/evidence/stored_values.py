@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nnx_migrate.evidence.values import Encoded, Shape, children
+from nnx_migrate.evidence.values import EncodedValue, Shape, children
 from nnx_migrate.json_values import as_list, as_object, unlike
 
 _ITEMS = {"items": list}
@@ -39,7 +39,7 @@ _PARTS: Mapping[str, Mapping[str, type]] = {
 }
 
 
-def as_encoded(value: Any) -> Encoded:
+def encoded_value(value: Any) -> EncodedValue:
     """A field or an argument."""
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -51,14 +51,14 @@ def as_encoded(value: Any) -> Encoded:
     if value["$"] == "dict" and not all(_is_pair(one, (str, int)) for one in value["items"]):
         raise unlike("pairs of a name and a value", value["items"])
     for child in children(value):
-        as_encoded(child)
+        encoded_value(child)
     return value
 
 
-def as_arguments(value: Any) -> Mapping[str, Encoded]:
+def as_arguments(value: Any) -> Mapping[str, EncodedValue]:
     """Arguments by name."""
     for one in as_object(value).values():
-        as_encoded(one)
+        encoded_value(one)
     return as_object(value)
 
 

@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Encoded = Any  # JSON: None, bool, int, float, or a dict with "$"
+EncodedValue = Any  # JSON: None, bool, int, float, or a dict with "$"
 Shape = tuple[int, ...]
 
 HAS_ITEMS = ("tuple", "list")
@@ -28,12 +28,12 @@ class NotThere(Exception):
     """The recorded value has no such part, or it was not written down."""
 
 
-def kind_of(value: Encoded) -> str:
+def kind_of(value: EncodedValue) -> str:
     """The kind of an encoded value; "plain" for one that stands for itself."""
     return str(value["$"]) if isinstance(value, Mapping) else "plain"
 
 
-def part(value: Encoded, step: ast.expr | str) -> Encoded:
+def part(value: EncodedValue, step: ast.expr | str) -> EncodedValue:
     """One attribute (a string) or item (a literal node) of an encoded value. Raises NotThere."""
     kind = kind_of(value)
     if isinstance(step, str):
@@ -55,21 +55,21 @@ def part(value: Encoded, step: ast.expr | str) -> Encoded:
     raise NotThere(ast.unparse(step))
 
 
-def numbers(value: Encoded, path: str) -> Iterator[tuple[str, int | float | bool]]:
+def numbers(value: EncodedValue, path: str) -> Iterator[tuple[str, int | float | bool]]:
     """Every number inside a value with the Python text that reads it (``self.cfg.sizes[0]``)."""
     for place, one in _innermost(value, path):
         if isinstance(one, bool | int | float):
             yield place, one
 
 
-def arrays(value: Encoded, path: str) -> Iterator[tuple[str, Shape]]:
+def arrays(value: EncodedValue, path: str) -> Iterator[tuple[str, Shape]]:
     """Every array inside a value with its place (``batch['x']``, ``graph.nodes``) and shape."""
     for place, one in _innermost(value, path):
         if kind_of(one) == "array":
             yield place, tuple(one["shape"])
 
 
-def _innermost(value: Encoded, path: str) -> Iterator[tuple[str, Encoded]]:
+def _innermost(value: EncodedValue, path: str) -> Iterator[tuple[str, EncodedValue]]:
     """Every part of a value that has no parts itself, with the text that reads it."""
     kind = kind_of(value)
     if kind in HAS_ITEMS:
@@ -85,7 +85,9 @@ def _innermost(value: Encoded, path: str) -> Iterator[tuple[str, Encoded]]:
         yield path, value
 
 
-def replace_numbers(value: Encoded, path: str, changes: Mapping[str, int | float]) -> Encoded:
+def replace_numbers(
+    value: EncodedValue, path: str, changes: Mapping[str, int | float]
+) -> EncodedValue:
     """The value with the numbers and array axes that ``changes`` names replaced."""
     if isinstance(value, bool | int | float):
         return changes.get(path, value)
@@ -123,7 +125,7 @@ def dimension(path: str, axis: int) -> str:
     return f"{path}.shape[{axis}]"
 
 
-def dimensions(arguments: Mapping[str, Encoded]) -> dict[str, int]:
+def dimensions(arguments: Mapping[str, EncodedValue]) -> dict[str, int]:
     """Every axis of every array argument, counted from the end."""
     return {
         dimension(path, axis - len(shape)): size
@@ -133,7 +135,7 @@ def dimensions(arguments: Mapping[str, Encoded]) -> dict[str, int]:
     }
 
 
-def unreadable(value: Encoded) -> Iterator[str]:
+def unreadable(value: EncodedValue) -> Iterator[str]:
     """Kinds inside a value that cannot be built again, for messages."""
     kind = kind_of(value)
     if kind == "withheld":
@@ -147,7 +149,7 @@ def unreadable(value: Encoded) -> Iterator[str]:
             yield from unreadable(item)
 
 
-def opaque_parts(value: Encoded) -> Iterator[str]:
+def opaque_parts(value: EncodedValue) -> Iterator[str]:
     """Types of the values inside that were not written down: they may hold any number."""
     if kind_of(value) == "opaque":
         yield value["type"]
@@ -155,7 +157,7 @@ def opaque_parts(value: Encoded) -> Iterator[str]:
         yield from opaque_parts(item)
 
 
-def children(value: Encoded) -> Iterator[Encoded]:
+def children(value: EncodedValue) -> Iterator[EncodedValue]:
     """The values directly inside a value."""
     kind = kind_of(value)
     if kind == "dict":

@@ -83,8 +83,8 @@ def _logical_to_mesh_axes(array_dim_names: Any, rules: LogicalRules | None = Non
     spec = resolve_spec(array_dim_names, rules)
     if spec is None:
         return None
-    unassigned = unassigned_dimensions(array_dim_names, rules)
-    return [_unassigned_axis if at in unassigned else axes for at, axes in enumerate(spec)]
+    open_dimensions = unassigned_dimensions(array_dim_names, rules)
+    return [_unassigned_axis if at in open_dimensions else axes for at, axes in enumerate(spec)]
 
 
 def _with_sharding_constraint(x: Any, axis_resources: Any, mesh: Any = None) -> Any:

@@ -114,7 +114,7 @@ def initial_call(case: ParityCase) -> ParityCase:
     return replace(case, inputs=inputs, kwargs=kwargs, initial=None)
 
 
-def bound(case: ParityCase, module: Any) -> Any:
+def call_target(case: ParityCase, module: Any) -> Any:
     """What the case calls of an NNX module: the module, or the method that it names."""
     return module if case.method is None else getattr(module, case.method)
 

@@ -125,8 +125,8 @@ def same_finite(left: Array, right: Array) -> bool:
     if left.shape != right.shape or left.dtype != right.dtype or not is_inexact(left.dtype):
         return False
     wide: Any = np.complex128 if np.iscomplexobj(left) else np.float64
-    shown = np.isfinite(left.astype(wide)) | np.isfinite(right.astype(wide))
-    return same_bits(left[shown], right[shown])
+    is_finite = np.isfinite(left.astype(wide)) | np.isfinite(right.astype(wide))
+    return same_bits(left[is_finite], right[is_finite])
 
 
 def within(left: Array, right: Array, tolerance: float) -> bool:

@@ -61,22 +61,22 @@ def _again(values: Mapping[str, str], context: RunContext) -> Certificate:
     return certificate(context, certifiable(values).run())
 
 
-def _lines(file: Path, new: Certificate, found: Verification) -> Iterator[str]:
-    if found.ok:
-        counts = ", ".join(f"{count} {kind}" for kind, count in found.equal.items() if count)
-        part = "in part " if found.circumstances else ""
+def _lines(file: Path, new: Certificate, verification: Verification) -> Iterator[str]:
+    if verification.ok:
+        counts = ", ".join(f"{count} {kind}" for kind, count in verification.equal.items() if count)
+        part = "in part " if verification.circumstances else ""
         yield f"{file}: {part}as certified: {new.model} is {new.verdict} (equal: {counts})"
     else:
-        yield f"{file}: not as certified: {len(found.differences)} entries differ"
-        yield from _first(found.differences)
-    if found.circumstances:
+        yield f"{file}: not as certified: {len(verification.differences)} entries differ"
+        yield from _first(verification.differences)
+    if verification.circumstances:
         yield (
             "  values, losses and programs were not compared, as they depend on what is another "
-            f"here: {'; '.join(found.circumstances)}"
+            f"here: {'; '.join(verification.circumstances)}"
         )
     if new.without_values:
         yield f"  there are no values to compare: {new.without_values}"
-    if found.is_other_parity:
+    if verification.is_other_parity:
         yield "  parity itself is not the one that wrote it: its sources differ"
     yield f"  mutation score: {_score(new)}"
 

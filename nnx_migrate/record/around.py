@@ -8,7 +8,7 @@ from types import FrameType
 
 from flax import linen
 
-from nnx_migrate.evidence.values import Encoded, unreadable
+from nnx_migrate.evidence.values import EncodedValue, unreadable
 from nnx_migrate.record.encode import Encoder
 
 _LOCALS = ".<locals>."
@@ -22,7 +22,7 @@ def is_local(cls: type) -> bool:
 
 def function_arguments(
     cls: type[linen.Module], frame: FrameType | None, encoder: Encoder
-) -> Mapping[str, Encoded]:
+) -> Mapping[str, EncodedValue]:
     """Arguments of the function that defines ``cls``, as they are now.
 
     Only those that can be written down whole; ``frame`` is the statement's or one that it called.

@@ -22,7 +22,7 @@ import numpy as np
 from flax import linen
 
 from nnx_migrate.evidence.statements import statement_name
-from nnx_migrate.evidence.values import Encoded, unreadable
+from nnx_migrate.evidence.values import EncodedValue, unreadable
 
 _DEEPEST = 12
 _NESTED = 2  # config objects inside a config object
@@ -40,7 +40,7 @@ class Encoder:
     has_word: Callable[[str], bool]
     has_keyword: Callable[[str], bool]
 
-    def __call__(self, value: Any, depth: int = 0) -> Encoded:
+    def __call__(self, value: Any, depth: int = 0) -> EncodedValue:
         """The JSON form of a value."""
         if value is None or isinstance(value, bool):
             return value
@@ -58,13 +58,13 @@ class Encoder:
             return opaque(value)
         return self._compound(value, depth + 1)
 
-    def _text(self, value: str) -> Encoded:
+    def _text(self, value: str) -> EncodedValue:
         public = hasattr(jax.nn, value) or hasattr(jax.numpy, value)
         if self.has_text(value) or public or value in _initialiser_texts():
             return {"$": "text", "value": str(value)}
         return {"$": "withheld", "length": len(value)}
 
-    def _compound(self, value: Any, depth: int) -> Encoded:
+    def _compound(self, value: Any, depth: int) -> EncodedValue:
         if isinstance(value, linen.Module):
             return self._with_fields("module", value, module_fields(value), depth)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -90,7 +90,7 @@ class Encoder:
             }
         return self._other(value, depth)
 
-    def _mapping(self, value: Mapping[Any, Any], depth: int) -> Encoded:
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> EncodedValue:
         names = [name for name in value if isinstance(name, int) or self._is_in_source(name)]
         if len(names) != len(value):
             return opaque(value)
@@ -100,7 +100,7 @@ class Encoder:
         searches = (self.has_text, self.has_word, self.has_keyword)
         return isinstance(name, str) and any(knows(name) for knows in searches)
 
-    def _other(self, value: Any, depth: int) -> Encoded:
+    def _other(self, value: Any, depth: int) -> EncodedValue:
         name = qualified_name(value)
         if name is not None:
             return {"$": "name", "module": name[0], "name": name[1]}
@@ -113,7 +113,9 @@ class Encoder:
             return {**_named("object", type(value)), "fields": numbers}
         return opaque(value)
 
-    def _with_fields(self, kind: str, value: Any, fields: Mapping[str, Any], depth: int) -> Encoded:
+    def _with_fields(
+        self, kind: str, value: Any, fields: Mapping[str, Any], depth: int
+    ) -> EncodedValue:
         encodings = {name: self(item, depth) for name, item in fields.items()}
         for name, item in fields.items():
             is_default = getattr(type(value), name, fields) is item
@@ -121,7 +123,7 @@ class Encoder:
                 encodings[name] = {"$": "default"}
         return {**_named(kind, type(value)), "fields": encodings}
 
-    def _made_function(self, value: types.FunctionType, depth: int) -> Encoded:
+    def _made_function(self, value: types.FunctionType, depth: int) -> EncodedValue:
         """What ``maker(...)`` returned, when calling it again with its closure gives the same."""
         found = made_by(value)
         if found is None:
@@ -130,7 +132,7 @@ class Encoder:
         fields = {name: self(item, depth) for name, item in arguments.items()}
         return {"$": "call", "module": maker[0], "name": maker[1], "fields": fields}
 
-    def _numbers_of(self, value: Any, depth: int = _NESTED) -> dict[str, Encoded]:
+    def _numbers_of(self, value: Any, depth: int = _NESTED) -> dict[str, EncodedValue]:
         """Numbers that a config object holds under names that the code reads.
 
         Also in lists of numbers and in the config objects that it holds, which come last.
@@ -246,7 +248,7 @@ def _same_closure(one: types.FunctionType, two: types.FunctionType) -> bool:
     return all(a is b or (type(a) is type(b) and not is_array(a) and a == b) for a, b in pairs)
 
 
-def _array(value: Any) -> Encoded:
+def _array(value: Any) -> EncodedValue:
     shape = [int(size) for size in value.shape]
     if jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
         return {"$": "key", "shape": shape}
@@ -267,6 +269,6 @@ def importable(module: str) -> str:
     return str(spec.name) if spec else Path(file).stem if file else module
 
 
-def opaque(value: Any) -> Encoded:
+def opaque(value: Any) -> EncodedValue:
     """What is written down of a value that is not understood: its type."""
     return {"$": "opaque", "type": type(value).__qualname__}

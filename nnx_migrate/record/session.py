@@ -115,13 +115,13 @@ class Session:
         module = file.module if own else importable(cls.__module__)
         return _Class(observations.ClassKey(file.hash, module, statement_name(cls)))
 
-    def _keep(self, found: _Class, module: linen.Module, name: str, call: Call) -> None:
+    def _keep(self, records: _Class, module: linen.Module, name: str, call: Call) -> None:
         bare = module.clone(parent=None, _deep_clone=True, _reset_names=True, name=None)
         arguments = jax.tree.map(_abstract, call.arguments(), is_leaf=is_array)
         fields = module_fields(bare)
         scope: Any = module.scope
         instance = observations.Instance(
-            found.key,
+            records.key,
             name,
             self.encoder(bare),
             {argument: self.encoder(value) for argument, value in arguments.items()},
@@ -134,16 +134,16 @@ class Session:
             is_initialization=module.is_initializing(),
         )
         subject = Subject(type(module), fields, name, arguments, instance.rngs)
-        earlier, _ = found.instances.get(instance.digest, (instance, subject))
+        earlier, _ = records.instances.get(instance.digest, (instance, subject))
         both = replace(
             earlier,
             mutable=tuple(sorted({*earlier.mutable, *instance.mutable})),
             is_initialization=earlier.is_initialization or instance.is_initialization,
         )
-        found.instances[instance.digest] = (both, subject)
+        records.instances[instance.digest] = (both, subject)
 
-    def _note(self, found: _Class, error: Exception) -> None:
-        text = f"{found.key.qualname}: one call was not recorded: {type(error).__name__}"
+    def _note(self, records: _Class, error: Exception) -> None:
+        text = f"{records.key.qualname}: one call was not recorded: {type(error).__name__}"
         if text not in self.notes:
             self.notes.append(text)
 

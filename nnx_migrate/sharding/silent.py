@@ -29,11 +29,11 @@ class RuleLost:
     instead: Any
 
     def __str__(self) -> str:
-        taken = ", ".join(
+        owners_text = ", ".join(
             f"{axis!r} is used by {owner or '(given)'!r}" for axis, owner in self.taken
         )
         return (
-            f"{_where(self)} rule {self.rule} ({self.name!r} -> {self.axes!r}) lost: {taken}; "
+            f"{_where(self)} rule {self.rule} ({self.name!r} -> {self.axes!r}) lost: {owners_text}; "
             f"the dimension got {self.instead!r}"
         )
 

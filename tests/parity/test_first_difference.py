@@ -155,7 +155,9 @@ def test_results_that_differ_where_most_do_not_are_named():
 
 
 def test_results_of_which_most_differ_are_not_named():
-    assert first_difference(text(init()), text(init(scale=2.5))).startswith("from (test_first_difference.py:")
+    assert first_difference(text(init()), text(init(scale=2.5))).startswith(
+        "from (test_first_difference.py:"
+    )
 
 
 def test_what_only_the_other_program_has_is_told():

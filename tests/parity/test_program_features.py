@@ -115,7 +115,9 @@ def test_a_lost_precision_fails_the_program_of_gradients():
 
     result = judged(gradient(precision="highest"), gradient())
     assert (result.verdict, failed(result)) == ("different", {"program"})
-    assert re.match("precision HIGHEST of dot_general lost: .*test_program_features.py:", details(result)[0])
+    assert re.match(
+        "precision HIGHEST of dot_general lost: .*test_program_features.py:", details(result)[0]
+    )
 
 
 def test_a_lost_callback_fails_and_is_named():
@@ -347,7 +349,9 @@ def test_logical_names_of_other_mesh_axes_of_size_1_are_a_difference(lift, names
     result = compare(CASE, linen, by_names(*names, lift=lift, stack="nnx"))
     assert failed(result) == ({"program"} if other else set())
     if other:
-        line = f"over mesh axes of size 1: Linen data, tensor, NNX {other}: (test_program_features.py:"
+        line = (
+            f"over mesh axes of size 1: Linen data, tensor, NNX {other}: (test_program_features.py:"
+        )
         assert line in details(result)[0]
 
 

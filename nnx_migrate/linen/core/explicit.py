@@ -75,9 +75,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     _nnm_sizes: ClassVar[Mapping[str, Size]] = {}
     _nnm_optional: ClassVar[frozenset[str]] = frozenset()
     _nnm_size_declarations: ClassVar[tuple[tuple[str, Size], ...]] = ()
-    _nnm_constructor_fields: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # fields that the explicit class takes
+    _nnm_constructor_fields: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in self._nnm_fields}

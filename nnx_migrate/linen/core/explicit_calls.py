@@ -177,7 +177,7 @@ class ExplicitCalls:
         model: Any,
         method: Any,
         variables: Any,
-        made: Any,
+        new_variables: Any,
         args: Any,
         kwargs: Any,
         *,
@@ -201,14 +201,16 @@ class ExplicitCalls:
                 draws=draws,
                 is_init=scope.get_flag("initializing", False),
                 is_again=is_again,
-                made=lacking,
+                new_paths=lacking,
                 **kwargs,
             )
         scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})
         # What the call drew from streams shows in what it changed alone.
-        made = submodule_views.merge(variables if made is None else made, changes)
+        new_variables = submodule_views.merge(
+            variables if new_variables is None else new_variables, changes
+        )
         lazy.hand_back()
-        for collection, part in made.items():
+        for collection, part in new_variables.items():
             if scope.is_mutable_collection(collection):
                 for name, value in part.items():
                     scope.put_variable(collection, name, _linens_boxes(value))

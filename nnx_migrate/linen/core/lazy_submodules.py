@@ -51,7 +51,7 @@ class _Run:
     Attributes:
       scope: for those that the explicit module owns.
       places: Linen's paths of the lazy modules, by identity.
-      bound: those owned that were called, by path.
+      bound_modules: those owned that were called, by path.
       roots: the scopes beside the roots of the trees of modules that were handed in, by root.
       guests: those handed in that were called, by the scope where their owner has them.
       copies: of the modules in fields, by their ids: one that several hold is the first's to own.
@@ -60,7 +60,7 @@ class _Run:
     copy: nnx.Module
     scope: Scope
     places: Mapping[int, Place]
-    bound: dict[Place, Any] = field(default_factory=dict)
+    bound_modules: dict[Place, Any] = field(default_factory=dict)
     roots: dict[Any, Scope] = field(default_factory=dict)
     guests: dict[Any, Any] = field(default_factory=dict)
     copies: dict[Any, Any] = field(default_factory=dict)
@@ -99,10 +99,10 @@ class LazySubmodules:
             mark_use(copy_in_field.scope.path[len(self._around.path) :])
             return copy_in_field
         place = place if home is None else home.path[len(self._around.path) :]
-        if place not in run.bound:
+        if place not in run.bound_modules:
             mark_use(place)
-            run.bound[place] = self._bound_at(run, module, run.scope, place)
-        return run.bound[place]
+            run.bound_modules[place] = self._bound_at(run, module, run.scope, place)
+        return run.bound_modules[place]
 
     def _own(self, run: _Run) -> None:
         """Bind what the explicit module holds in the order of its fields, if several hold one module.
@@ -133,7 +133,7 @@ class LazySubmodules:
             if ids[path] not in run.copies:
                 at = tuple(map(str, place(path)))
                 made = self._bound_at(run, one, run.scope, at)
-                run.bound[at] = run.copies[ids[path]] = made
+                run.bound_modules[at] = run.copies[ids[path]] = made
                 made._try_setup(shallow=True)  # it owns what its fields hold
             run.copies[one._id] = run.copies[ids[path]]
 
@@ -172,18 +172,20 @@ class LazySubmodules:
         """`UNMADE` where they made the first variables of a collection, by collection and path."""
         return {
             (collection, *place): UNMADE
-            for collection, place, _ in self._made()
+            for collection, place, _ in self._new_variables()
             if not _at(self._variables.get(collection, {}), place) and not self._is_inside(place)
         }
 
     def _is_inside(self, place: Place) -> bool:
         """Whether another one that was called holds the module at a place."""
-        return any(place[:end] in run.bound for run in self._last() for end in range(1, len(place)))
+        return any(
+            place[:end] in run.bound_modules for run in self._last() for end in range(1, len(place))
+        )
 
     def hand_over(self) -> None:
         """Give the scope of the call what they made and changed, and how many keys they drew."""
         around = self._around
-        for collection, place, part in self._made():
+        for collection, place, part in self._new_variables():
             if around.is_mutable_collection(collection):
                 around.put_variable(collection, place[0], _nest(place[1:], part))
         for run in self._last():
@@ -195,11 +197,11 @@ class LazySubmodules:
             for home, guest in run.guests.items():
                 _hand_over(home, guest.scope)
 
-    def _made(self) -> Iterator[tuple[str, Place, Any]]:
+    def _new_variables(self) -> Iterator[tuple[str, Place, Any]]:
         """Collections, the paths of lazy modules and what these hold of it."""
         for run in self._last():
             for collection, tree in run.scope._variables.items():
-                parts = ((place, _at(tree, place)) for place in run.bound)
+                parts = ((place, _at(tree, place)) for place in run.bound_modules)
                 yield from ((collection, place, part) for place, part in parts if part)
 
     def _last(self) -> list[_Run]:

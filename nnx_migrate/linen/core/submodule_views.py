@@ -105,10 +105,8 @@ def call(owner: Owner, path: Path, method: str, args: Any, kwargs: Any) -> Any:
 
     input_shapes = shapes_in((args, kwargs))
     if method != "__call__":
-        with contextlib.suppress(*_NOT_HELD):
-            return owner.with_part(
-                run, path, calls=False, input_shapes=input_shapes
-            )  # it hands out submodules
+        with contextlib.suppress(*_NOT_HELD):  # it hands out submodules
+            return owner.with_part(run, path, calls=False, input_shapes=input_shapes)
     return owner.with_part(run, path, calls=True, input_shapes=input_shapes)
 
 
@@ -179,10 +177,10 @@ def select(
     return found
 
 
-def merge(made: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+def merge(new_variables: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
     """What is held, and what was made beside it."""
     found: dict[str, Any] = {}
-    for path, value in (*_leaves(made, ()), *_leaves(variables, ())):
+    for path, value in (*_leaves(new_variables, ()), *_leaves(variables, ())):
         _put(found, path, value)
     return found
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax.typing import Dtype, Initializer
 from jax.nn import initializers
 
-from nnx_migrate.linen.layers.norm_parameters import normalized, statistics
+from nnx_migrate.linen.layers.norm_parameters import normalize_with_fields, statistics
 from nnx_migrate.linen.module import Module, compact, merge_param, nowrap
 from nnx_migrate.numerics.norms import positive_axes
 
@@ -59,7 +59,7 @@ class BatchNorm(Module):
             if not initializing:
                 self._move(average_mean, mean)
                 self._move(average_var, var)
-        return normalized(self, x, mean, var, reduction_axes, feature_axes)
+        return normalize_with_fields(self, x, mean, var, reduction_axes, feature_axes)
 
     @nowrap
     def _move(self, average: Any, value: Any) -> None:

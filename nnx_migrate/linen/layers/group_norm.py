@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax.typing import Axes, Dtype, Initializer
 from jax.nn import initializers
 
-from nnx_migrate.linen.layers.norm_parameters import normalized, statistics
+from nnx_migrate.linen.layers.norm_parameters import normalize_with_fields, statistics
 from nnx_migrate.linen.module import Module, compact
 from nnx_migrate.numerics.norms import positive_axes
 
@@ -56,7 +56,7 @@ class GroupNorm(Module):
         mean, var = statistics(self, grouped, [*reduction_axes[:-1], -1], mask)
         mean = jnp.repeat(mean, size, axis=-1)
         var = jnp.repeat(var, size, axis=-1)
-        return normalized(self, x, mean, var, reduction_axes[:-1], (-1,))
+        return normalize_with_fields(self, x, mean, var, reduction_axes[:-1], (-1,))
 
 
 def _group_count(channels: int, num_groups: int | None, group_size: int | None) -> int:
@@ -112,4 +112,4 @@ class InstanceNorm(Module):
             )
         reduction_axes = [axis for axis in range(1, x.ndim) if axis not in feature_axes]
         mean, var = statistics(self, x, reduction_axes, mask)
-        return normalized(self, x, mean, var, reduction_axes, feature_axes)
+        return normalize_with_fields(self, x, mean, var, reduction_axes, feature_axes)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax.typing import Axes, Dtype, Initializer
 from jax.nn import initializers
 
-from nnx_migrate.linen.layers.norm_parameters import normalize, normalized, statistics
+from nnx_migrate.linen.layers.norm_parameters import normalize, normalize_with_fields, statistics
 from nnx_migrate.linen.module import Module, compact
 
 
@@ -37,7 +37,7 @@ class LayerNorm(Module):
     def __call__(self, x: Any, *, mask: jax.Array | None = None) -> Any:
         """Normalise ``x`` of any shape; positions where ``mask`` is False do not count."""
         mean, var = statistics(self, x, self.reduction_axes, mask)
-        return normalized(self, x, mean, var, self.reduction_axes, self.feature_axes)
+        return normalize_with_fields(self, x, mean, var, self.reduction_axes, self.feature_axes)
 
 
 class RMSNorm(Module):

@@ -72,7 +72,7 @@ def statistics(mdl: Any, x: Array, axes: Any, mask: Any, **options: Any) -> tupl
     return mean_and_variance(x, axes, mask=mask, **fields)
 
 
-def normalized(
+def normalize_with_fields(
     mdl: Any, x: Array, mean: Array, var: Array, reduction_axes: Any, feature_axes: Any
 ) -> Any:
     """:func:`normalize` with the fields of the layer ``mdl``, which has scale and bias."""

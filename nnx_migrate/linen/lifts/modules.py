@@ -158,7 +158,7 @@ def fields_of(module: Any) -> dict[str, Any]:
     }
 
 
-def check_returned(tree: Any, method: str | None) -> None:
+def refuse_modules(tree: Any, method: str | None) -> None:
     """Raises ``TransformedMethodReturnValueError`` if a lifted method returns a module."""
     if any(map(_is_owner, jax.tree.leaves(tree, is_leaf=_is_owner))):
         raise errors.TransformedMethodReturnValueError(method)

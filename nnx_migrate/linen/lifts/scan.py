@@ -112,14 +112,14 @@ def scan_scopes(
     write_filters, written_axes = filters_and_values(outward)
     key_filters, splits = filters_and_values(split_rngs)
     key_axes = tuple(0 if split else broadcast for split in splits)
-    shared_or_carried = (variable_broadcast, variable_carry)
+    lifted_filters = (variable_broadcast, variable_carry)
 
     def run_scan(scopes: Any, init: Any, *args: Any, **kwargs: Any) -> Any:
         warn_of_kwargs("scan", kwargs)
         pack = Pack(
             scopes,
-            (*shared_or_carried, *read),
-            (*shared_or_carried, *write_filters),
+            (*lifted_filters, *read),
+            (*lifted_filters, *write_filters),
             key_filters,
             "scan",
         )
@@ -135,18 +135,18 @@ def scan_scopes(
             length=length,
             **options,
         )
-        broadcast_variables, carry_variables, *stacks = pack.variables
-        broadcast_variables, (carry_variables, carry), (ys, stacks) = body(
-            broadcast_variables,
-            (carry_variables, init),
+        broadcast_trees, carry_trees, *stacks = pack.variables
+        broadcast_trees, (carry_trees, carry), (ys, stacks) = body(
+            broadcast_trees,
+            (carry_trees, init),
             without_axes(stacks, read_axes, metadata_params),
             keys,
             args,
         )
         pack.publish(
             (
-                broadcast_variables,
-                carry_variables,
+                broadcast_trees,
+                carry_trees,
                 *with_axes(stacks, written_axes, metadata_params),
             )
         )
@@ -177,18 +177,18 @@ def _step(
 ) -> Callable[..., Any]:
     """One step as a pure function of the variables that are shared, carried and stacked."""
 
-    def step(broadcast_variables: Any, carry: Any, stacks: Groups, keys: Groups, args: Any) -> Any:
-        carry_variables, value = carry
-        variables: Any = (broadcast_variables, carry_variables, *stacks)
+    def step(broadcast_trees: Any, carry: Any, stacks: Groups, keys: Groups, args: Any) -> Any:
+        carry_trees, value = carry
+        variables: Any = (broadcast_trees, carry_trees, *stacks)
         if data_transform is not None:
             variables, keys = data_transform(variables, keys)
-        (value, y), (shared_out, carry_variables, *variables_out) = pack.run(
+        (value, y), (shared_out, carry_trees, *variables_out) = pack.run(
             fn, variables, keys, value, *args
         )
         # What is shared but cannot be written has to reach the steps too.
-        for variables_in, made in zip(broadcast_variables, shared_out, strict=True):
+        for variables_in, made in zip(broadcast_trees, shared_out, strict=True):
             for name in variables_in:
                 made.setdefault(name, variables_in[name])
-        return shared_out, (carry_variables, value), (y, tuple(variables_out))
+        return shared_out, (carry_trees, value), (y, tuple(variables_out))
 
     return step

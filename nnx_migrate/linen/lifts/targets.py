@@ -22,7 +22,7 @@ from nnx_migrate.linen.core.tree import is_module
 from nnx_migrate.linen.core.wrapping import get_unbound_fn, wrap_method_once
 
 from .fingerprint import HashableProxy
-from .modules import Apart, Rebuilder, check_returned, take_apart
+from .modules import Apart, Rebuilder, refuse_modules, take_apart
 
 traceback_util.register_exclusion(__file__)
 
@@ -189,7 +189,7 @@ class _LiftedMethod:
         object.__setattr__(inner, "_state", state.export())
         out = fn(inner, *args, **kwargs)
         module._state.reimport(inner._state)
-        check_returned(out, name)
+        refuse_modules(out, name)
         return out
 
 

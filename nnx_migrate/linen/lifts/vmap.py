@@ -87,12 +87,12 @@ def _vmap(
 ) -> Callable[..., Any]:
     inward, outward = in_and_out(variable_axes)
     read, read_axes = filters_and_values(inward)
-    written, written_axes = filters_and_values(outward)
+    write_filters, written_axes = filters_and_values(outward)
     key_filters, splits = filters_and_values(split_rngs)
 
     def run_lanes(scopes: Any, *args: Any, **kwargs: Any) -> Any:
         warn_of_kwargs("vmap", kwargs)
-        pack = Pack(scopes, read, written, key_filters, "vmap")
+        pack = Pack(scopes, read, write_filters, key_filters, "vmap")
         variables = without_axes(pack.variables, read_axes, metadata_params)
         size = one_size(
             jax.tree.map(

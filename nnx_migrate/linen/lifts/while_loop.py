@@ -64,7 +64,7 @@ def _while_loop(
     key_filters, splits = filters_and_values(split_rngs)
     reads = (carry_variables, broadcast_variables)
     pack = Pack(scopes, reads, (carry_variables,), key_filters, "while_loop")
-    carried, shared = pack.variables
+    carry_trees, broadcast_trees = pack.variables
 
     def keys_of(step: Any) -> Groups:
         return tuple(
@@ -73,17 +73,19 @@ def _while_loop(
         )
 
     def goes_on(state: Any) -> Any:
-        step, carried, value = state
-        inner, _ = pack.open((carried, shared), keys_of(-step), mutable=False)
+        step, carry_trees, value = state
+        inner, _ = pack.open((carry_trees, broadcast_trees), keys_of(-step), mutable=False)
         return cond_fn(inner, value)
 
     def body(state: Any) -> Any:
-        step, carried, value = state
-        value, (carried,) = pack.run(body_fn, (carried, shared), keys_of(step), value)
-        return step + 1, carried, value
+        step, carry_trees, value = state
+        value, (carry_trees,) = pack.run(
+            body_fn, (carry_trees, broadcast_trees), keys_of(step), value
+        )
+        return step + 1, carry_trees, value
 
-    _, carried, value = jax.lax.while_loop(goes_on, body, (0, carried, init))
-    pack.publish((carried,))
+    _, carry_trees, value = jax.lax.while_loop(goes_on, body, (0, carry_trees, init))
+    pack.publish((carry_trees,))
     return value
 
 

@@ -37,20 +37,20 @@ def add_axis_to_metadata(
     at = getattr(axis_pos, "axis", axis_pos)
 
     def insert(names: tuple[Any, ...]) -> tuple[Any, ...]:
-        listed = list(names)
-        listed.insert(at, axis_name)
-        return tuple(listed)
+        entries = list(names)
+        entries.insert(at, axis_name)
+        return tuple(entries)
 
     def remove(names: tuple[Any, ...]) -> tuple[Any, ...]:
-        listed = list(names)
-        if listed[at] != axis_name:
+        entries = list(names)
+        if entries[at] != axis_name:
             raise ValueError(
-                f"Expected axis {axis_name} at position {at} in axis metadata {listed}."
+                f"Expected axis {axis_name} at position {at} in axis metadata {entries}."
             )
-        listed.pop(at)
-        return tuple(listed)
+        entries.pop(at)
+        return tuple(entries)
 
-    def renamed(rename: Callable[[tuple[Any, ...]], Any]) -> Callable[[Any], Any]:
+    def rename_collections(rename: Callable[[tuple[Any, ...]], Any]) -> Callable[[Any], Any]:
         def of_record(record: AxisMetadata) -> AxisMetadata:
             return AxisMetadata(map_names(rename, record.names))
 
@@ -60,8 +60,8 @@ def add_axis_to_metadata(
         fn,
         axis_col,
         mutable=is_mutable(axis_col),
-        trans_in_fn=renamed(remove),
-        trans_out_fn=renamed(insert),
+        trans_in_fn=rename_collections(remove),
+        trans_out_fn=rename_collections(insert),
     )
 
 
@@ -161,17 +161,19 @@ def core_remat_static(
 
     Static arguments need not be hashable.
     """
-    fixed = frozenset(static_argnums)
+    static_positions = frozenset(static_argnums)
 
     def run(scopes: Any, *args: Any) -> Any:
         def body(scopes: Any, *arguments: Any) -> Any:
             left = iter(arguments)
-            return fn(scopes, *(x if at in fixed else next(left) for at, x in enumerate(args)))
+            return fn(
+                scopes, *(x if at in static_positions else next(left) for at, x in enumerate(args))
+            )
 
         lifted = remat_scopes(
             body, variables, rngs, concrete=concrete, prevent_cse=prevent_cse, policy=policy
         )
-        return lifted(scopes, *(x for at, x in enumerate(args) if at not in fixed))
+        return lifted(scopes, *(x for at, x in enumerate(args) if at not in static_positions))
 
     return run
 

@@ -350,9 +350,8 @@ def Dropout(
 
 
 Einsum = _without_in_features(linear.Einsum, needs_rngs=True)
-ConvLocal = _without_in_features(
-    linear.ConvLocal, needs_rngs=True
-)  # its size: input_shape=, or the first call
+# Its size: input_shape=, or the first call.
+ConvLocal = _without_in_features(linear.ConvLocal, needs_rngs=True)
 LayerNorm = _with_in_features(normalization.LayerNorm)
 RMSNorm = _with_in_features(normalization.RMSNorm)
 InstanceNorm = _with_in_features(normalization.InstanceNorm)

@@ -18,7 +18,7 @@ def attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
     """Give the model the variables that a call made before (caches), which it does not hold yet."""
     others = [
         (collection, path, value)
-        for collection, tree in _made(values)
+        for collection, tree in _state_trees(values)
         for path, value in leaves(tree)
     ]
     if not others:
@@ -37,7 +37,7 @@ def trees_by_owner(model: nnx.Module, values: Mapping[str, Any]) -> dict[tuple[i
     """
     trees = [
         (collection, tree)
-        for collection, tree in _made(values)
+        for collection, tree in _state_trees(values)
         if any(isinstance(one, Mapping) for one in tree.values())
     ]
     if not trees:
@@ -53,7 +53,7 @@ def trees_by_owner(model: nnx.Module, values: Mapping[str, Any]) -> dict[tuple[i
     }
 
 
-def _made(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _state_trees(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for collection, tree in values.items():
         if collection != "params" and isinstance(tree, Mapping):
             yield collection, tree

@@ -99,7 +99,7 @@ def apply(
     draws: dict[Any, int] | None = None,
     is_init: bool = False,
     is_again: bool = False,
-    made: Collection[Path] = (),
+    new_paths: Collection[Path] = (),
     **kwargs: Any,
 ) -> Any:
     """``model.apply(values, *args, ...)`` of Linen.
@@ -119,7 +119,7 @@ def apply(
       is_init: whether that call is Linen's ``init``, where layers start caches and average nothing,
         and what is changed is only what ``init`` updates or sows.
       is_again: whether an earlier call of that ``init`` made the variables.
-      made: those of ``values`` that this call makes.
+      new_paths: those of ``values`` that this call makes.
 
     Returns:
       The output; with ``mutable`` other than False, ``(output, changes)`` where ``changes`` holds
@@ -142,7 +142,7 @@ def apply(
             keys_of(rngs),
             is_init,
             is_again,
-            {*made, *(one for one in before if mutable and not _look_up(values, one)[0])},
+            {*new_paths, *(one for one in before if mutable and not _look_up(values, one)[0])},
             module=copy,
             places={id(one): path for path, one in modules_in(copy)} if mutable else {},
             trees=trees_by_owner(copy, values),

@@ -112,7 +112,7 @@ def _trace_call(model: M, run: Callable[[M], Any], paths_before: KeysView[Path])
         updates = any(map(is_moved_by_init, jax.tree.leaves(state, is_leaf=_is_variable)))
         facts["changes"] = makes or updates or bool(running.sown)
         facts["sown"] = frozenset(running.sown)
-        facts["lifted"] = _paths(copy, running.transformed_modules)
+        facts["transformed_modules"] = _paths(copy, running.transformed_modules)
 
     try:
         with known_values():  # all but what hangs on the variables has values

@@ -135,7 +135,9 @@ class MultiHeadDotProductAttention(nnx.Module):
         sizes = {"query": in_features, "key": kv_size, "value": in_v_features or kv_size}
         inits = {"kernel_init": kernel_init, "bias_init": bias_init}
         for name, size in sizes.items():
-            projection = linear(size, heads, dot_general=_with_linen_signature(qkv_dot_general), **inits)
+            projection = linear(
+                size, heads, dot_general=_with_linen_signature(qkv_dot_general), **inits
+            )
             setattr(self, name, projection)
         self.out = linear(
             heads,

@@ -86,8 +86,8 @@ class LSTMCell(MemoryCell):
         memory, hidden = carry
 
         def gate(name: str) -> Any:
-            projected = getattr(self, f"i{name}")(inputs)
-            return projected + getattr(self, f"h{name}")(hidden)
+            projection = getattr(self, f"i{name}")(inputs)
+            return projection + getattr(self, f"h{name}")(hidden)
 
         i = self.gate_fn(gate("i"))
         f = self.gate_fn(gate("f"))

@@ -141,7 +141,7 @@ class Lanes:
             copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layer else m)
             hide_captures(copy, groups.hidden_types)
             outputs = method(copy, *args)
-            made = self._made(parts.new_variables(copy))
+            made = self._new_variables(parts.new_variables(copy))
             every = {name: one for group in made.values() for name, one in group.items()}
             new_variables.update(every)
             changes = parts.changes(copy, inner, every)
@@ -150,12 +150,12 @@ class Lanes:
                 axis: {i: changes[i] for i in group if i in changes}
                 for axis, group in lanes.items()
             }
-            return outputs, back, jax.tree.map(_value, made, is_leaf=_is_made)
+            return outputs, back, jax.tree.map(_value, made, is_leaf=_is_new_variable)
 
         run_all = jax.vmap(
             lane,
             in_axes=(prefix, 0, self.in_axes),
-            out_axes=(self.out_axes, prefix, {axis: axis for axis in self._made({})}),
+            out_axes=(self.out_axes, prefix, {axis: axis for axis in self._new_variables({})}),
             axis_size=self.stacking.length,
             **self.options,
         )
@@ -168,7 +168,7 @@ class Lanes:
         groups.advance(parts)
         return outputs
 
-    def _made(self, every: Mapping[str, NewVariable]) -> dict[int, dict[str, NewVariable]]:
+    def _new_variables(self, every: Mapping[str, NewVariable]) -> dict[int, dict[str, NewVariable]]:
         """What the method made in a lane, by the axis along which it is stacked: caches."""
         axes = {axis for _, axis in self.stacking.axes}
         return {
@@ -199,7 +199,7 @@ def _flat(names: Any) -> tuple[Any, ...]:
     return names if isinstance(names, tuple) else (names,)
 
 
-def _is_made(one: Any) -> bool:
+def _is_new_variable(one: Any) -> bool:
     return isinstance(one, NewVariable)
 
 

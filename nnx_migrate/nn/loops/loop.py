@@ -90,8 +90,8 @@ class Loop:
         groups.advance(parts)
         return carry, _with_prefix(_back, self.out_axes, ys)
 
-    def _stacks(self, made: NewVariable) -> bool:
-        return self.stacking.axis(made.variable) is not None
+    def _stacks(self, variable: NewVariable) -> bool:
+        return self.stacking.axis(variable.variable) is not None
 
     def _check_inputs(self, parts: Parts, changes: Iterable[int]) -> None:
         for index in changes:

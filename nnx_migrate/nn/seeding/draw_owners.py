@@ -38,7 +38,7 @@ class BuiltVariable:
 
 
 def linen_places(
-    made: Sequence[BuiltVariable],
+    variables: Sequence[BuiltVariable],
     streams: Sequence[str],
     draw_counts: DrawCounts | None = None,
     module_draws: Mapping[int, tuple[Any, ...]] = MappingProxyType({}),
@@ -51,13 +51,13 @@ def linen_places(
     path of their module.
     """
     draw_counts = {} if draw_counts is None else draw_counts
-    scopes = scopes_of_draws(made)
+    scopes = scopes_of_draws(variables)
     drawn_in: dict[tuple[Any, ...], set[int]] = {}
     for draw, scope in scopes.items():
         drawn_in.setdefault(scope, set()).add(draw)
     for draw, path in module_draws.items():
         drawn_in.setdefault(path, set()).add(draw)
-    for path, group in groupby(made, key=lambda one: one.path):
+    for path, group in groupby(variables, key=lambda one: one.path):
         members = list(group)
         stacks = members[0].stacks
         names = tuple(map(str, path))
@@ -73,7 +73,7 @@ def linen_places(
                 yield key.draw, stacks, (*names, count)
 
 
-def scopes_of_draws(made: Iterable[BuiltVariable]) -> dict[int, tuple[Any, ...]]:
+def scopes_of_draws(variables: Iterable[BuiltVariable]) -> dict[int, tuple[Any, ...]]:
     """The module that draws each key, by its path; those that cannot be told are left out.
 
     It is the one whose variables start from the key. Where other modules are handed such a value, it is
@@ -81,7 +81,7 @@ def scopes_of_draws(made: Iterable[BuiltVariable]) -> dict[int, tuple[Any, ...]]
     """
     users: dict[int, set[tuple[Any, ...]]] = {}
     owners: dict[int, set[tuple[Any, ...]]] = {}
-    for one in made:
+    for one in variables:
         for draw in one.draws:
             users.setdefault(draw, set()).add(one.path)
         if one.is_param and one.draws:

@@ -246,10 +246,10 @@ def _stream(
         return _MissingStream(old.key[...], tag=tag)
     shape = old.count[...].shape
 
-    def made(source: str, fallback: LinenStream | None = None) -> LinenStream:
+    def new_stream(source: str, fallback: LinenStream | None = None) -> LinenStream:
         keys = jax.random.split(keys_by_stream[source], shape) if shape else keys_by_stream[source]
         place = Place(path, tallies)
         return LinenStream(keys, tag=tag, source=source, place=place, fallback=fallback)
 
     has_other = source != "params" and keys_by_stream.get("params") is not None
-    return made(source, made("params") if has_other else None)
+    return new_stream(source, new_stream("params") if has_other else None)

@@ -14,7 +14,7 @@ from nnx_migrate.nn.variables.sharing import Path, as_made, linen_place, nodes_o
 
 
 def in_order(
-    found: Mapping[Path, Any],
+    variables: Mapping[Path, Any],
     modules: Iterable[nnx.Module],
     uses: Iterable[Path] = (),
     transformed_modules: Mapping[Path, Sequence[Any]] = MappingProxyType({}),
@@ -49,7 +49,7 @@ def in_order(
         places = sorted(order[one] for one in children)
         children.sort(key=lambda one: numbers_by_path.get(one, inf))
         order |= zip(children, places, strict=True)
-    return dict(sorted(found.items(), key=_position(order, transformed_modules)))
+    return dict(sorted(variables.items(), key=_position(order, transformed_modules)))
 
 
 def _position(

@@ -100,18 +100,18 @@ class Parts:
             if path not in own_paths and CAPTURES not in path and not isinstance(one, nnx.RngState)
         }
 
-    def read(self, copy: Any, made: Mapping[str, NewVariable] | None = None) -> Values:
+    def read(self, copy: Any, new_variables: Mapping[str, NewVariable] | None = None) -> Values:
         """What a copy holds now, by position; what it has lost is left out.
 
         Args:
-          made: those that the call may make.
+          new_variables: those that the call may make.
 
         Raises:
           ValueError: the call made a variable that the module does not have.
         """
         after = dict(nnx.to_flat_state(nnx.state(copy)))
         new = {"/".join(map(str, path)) for path in after.keys() - {*self.paths, *self.constants}}
-        new -= (made or {}).keys()
+        new -= (new_variables or {}).keys()
         if new:
             raise ValueError(
                 f"a lifted call made the variable {min(new)!r}: expected the module to have it "
@@ -125,14 +125,14 @@ class Parts:
         self,
         copy: Any,
         given: Mapping[int, Any],
-        made: Mapping[str, NewVariable] | None = None,
+        new_variables: Mapping[str, NewVariable] | None = None,
     ) -> Values:
         """The variables of ``copy`` that no longer hold their ``given``, by position.
 
         Raises:
-          ValueError: the call made a variable that the module does not have, other than ``made``.
+          ValueError: the call made a variable that the module does not have, other than ``new_variables``.
         """
-        found = self.read(copy, made)
+        found = self.read(copy, new_variables)
         return {i: one for i, one in found.items() if not _is_same(one, given[i])}
 
     def put_back(self, values: Mapping[int, Any]) -> None:

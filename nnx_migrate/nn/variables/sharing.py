@@ -25,7 +25,9 @@ def shared_paths(module: nnx.Module) -> Mapping[str, str]:
     Only those whose two paths differ are listed.
     """
     built_paths = _built_paths(_all_paths(module))
-    return {"/".join(built): "/".join(listed) for listed, built in built_paths.items()}
+    return {
+        "/".join(built_path): "/".join(state_path) for state_path, built_path in built_paths.items()
+    }
 
 
 def renamed_paths(module: nnx.Module) -> Mapping[str, str]:
@@ -103,16 +105,20 @@ def _built_paths(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, Path]:
         places.setdefault(id(node), []).append(path)
     found: dict[Path, Path] = {}
     for paths in places.values():
-        built = min(paths, key=len)
-        if built != paths[0] and [len(one) for one in paths].count(len(built)) == 1:
-            found[built] = paths[0]
-    return {listed: built for built, listed in found.items() if not _follows(built, found)}
+        built_path = min(paths, key=len)
+        if built_path != paths[0] and [len(one) for one in paths].count(len(built_path)) == 1:
+            found[built_path] = paths[0]
+    return {
+        state_path: built_path
+        for built_path, state_path in found.items()
+        if not _follows(built_path, found)
+    }
 
 
-def _follows(built: Path, found: Mapping[Path, Path]) -> bool:
+def _follows(path: Path, state_paths: Mapping[Path, Path]) -> bool:
     """Whether what holds it is listed elsewhere already."""
-    parent = built[:-1]
-    return parent in found and found[built] == (*found[parent], built[-1])
+    parent = path[:-1]
+    return parent in state_paths and state_paths[path] == (*state_paths[parent], path[-1])
 
 
 def nodes_of(module: nnx.Module, children: Children) -> Iterator[tuple[Path, Any]]:

@@ -42,7 +42,7 @@ class Running:
       rngs: its keys, by stream.
       is_init: whether it stands for ``init``.
       is_again: whether an earlier call of the same ``init`` made the module's variables.
-      made: where it starts without variables that it makes, by collection and Linen's path.
+      new_paths: where it starts without variables that it makes, by collection and Linen's path.
       sown: mutable collections that it sowed into and nobody captured.
       transformed_modules: modules that it ran inside of a transformation of jax, with the groups of collections
         that come out of it.
@@ -60,7 +60,7 @@ class Running:
     rngs: Mapping[str, Any] = field(default_factory=dict)
     is_init: bool = False
     is_again: bool = False
-    made: Collection[tuple[str, ...]] = ()
+    new_paths: Collection[tuple[str, ...]] = ()
     sown: set[str] = field(default_factory=set)
     transformed_modules: list[tuple[nnx.Module, tuple[Any, ...]]] = field(default_factory=list)
     variable_requests: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Running:
         """Whether the call makes a variable that the module's constructor has made."""
         if self.is_init:
             return not self.is_again
-        return (collection, *self.places.get(id(module), ()), name) in self.made
+        return (collection, *self.places.get(id(module), ()), name) in self.new_paths
 
     def position(self, path: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
         """When the call made a variable; jax sorts by name those that come out of a transformation."""

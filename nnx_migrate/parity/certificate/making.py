@@ -31,12 +31,12 @@ _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 _SCRATCH = re.compile(r"nnx-migrate-(case|trees)-\w+")
 
 
-def certificate(context: RunContext, found: ComparisonResult) -> Certificate:
+def certificate(context: RunContext, result: ComparisonResult) -> Certificate:
     """The certificate of a run; whatever its verdict is, it certifies that."""
-    report = found.report
+    report = result.report
     return Certificate(
         command=context.command,
-        provenance=provenance(context.settings, found.platform, found.devices),
+        provenance=provenance(context.settings, result.platform, result.devices),
         sources=context.sources,
         verdict=report.verdict,
         ok=report.ok,
@@ -46,9 +46,9 @@ def certificate(context: RunContext, found: ComparisonResult) -> Certificate:
         modes=report.modes,
         rules_used=report.rules_used,
         not_checked=tuple(map(_repeatable, report.not_checked)),
-        without_values=found.linen.skip_reasons.get("init_values", ""),
-        linen=_side(found.linen),
-        nnx=_side(found.nnx),
+        without_values=result.linen.skip_reasons.get("init_values", ""),
+        linen=_side(result.linen),
+        nnx=_side(result.nnx),
         mutation_score=mutation_score(),
     )
 

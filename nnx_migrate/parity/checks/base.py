@@ -61,7 +61,7 @@ def differences(
 
     A fault shows in many leaves, of which the first few are shown.
     """
-    failed, notes = [], []
+    mismatches, notes = [], []
     for path in ours:
         if path not in theirs or same_bits(ours[path], theirs[path]):
             continue
@@ -69,8 +69,8 @@ def differences(
         if tolerance is not None and within(ours[path], theirs[path], tolerance):
             notes.append(f"within the case's tolerance {tolerance:g}: {line}")
         else:
-            failed.append((relative_difference(ours[path], theirs[path]), line))
-    worst_first = sorted(failed, key=lambda one: one[0], reverse=True)
+            mismatches.append((relative_difference(ours[path], theirs[path]), line))
+    worst_first = sorted(mismatches, key=lambda one: one[0], reverse=True)
     failures = one_sided_lines(ours, theirs) + [line for _, line in worst_first]
     for side, arrays in (("Linen", ours), ("NNX", theirs)):
         empty = emptiness(arrays.values())

@@ -101,13 +101,13 @@ def _as_failure(check: Check) -> Check:
 
 
 def _verdict(
-    has_failures: bool, found: programs.Programs, linen: SideResult, nnx: SideResult
+    has_failures: bool, programs_found: programs.Programs, linen: SideResult, nnx: SideResult
 ) -> Verdict:
     if has_failures:
         return "different"
-    if linen.eager_reason or found.parts or not _all_bits(linen, nnx):
+    if linen.eager_reason or programs_found.parts or not _all_bits(linen, nnx):
         return "numerically_equal"
-    return "identical" if found.same else "equal_by_rules"
+    return "identical" if programs_found.same else "equal_by_rules"
 
 
 def _all_bits(linen: SideResult, nnx: SideResult) -> bool:

@@ -54,15 +54,15 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
         if ours == theirs:
             continue
         try:
-            rules_needed = graphs.equal_by_rules(ours, theirs)
+            rule_names = graphs.equal_by_rules(ours, theirs)
         except ValueError as error:
             parts.append(f"{name}: {' '.join(str(error).split())[:300]}")
             continue
-        if rules_needed is None:
+        if rule_names is None:
             parts.append(f"{name}: {_where(name, linen, nnx)}")
             hidden_lines += [] if name == INIT else _hidden_differences(name, linen, nnx)
         else:
-            rules += [rule for rule in rules_needed if rule not in rules]
+            rules += [rule for rule in rule_names if rule not in rules]
         if name != INIT:
             hidden_lines += _unit_axis_differences(*sides)
             units += _axes_left_out(*sides)
@@ -202,7 +202,7 @@ def _places(ours: Sequence[ProgramFeature], theirs: Sequence[ProgramFeature], co
     return f": {'' if sure else 'one of '}{names_text}" if names else ""
 
 
-def program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
+def program(linen: SideResult, nnx: SideResult, result: Programs) -> Check:
     """The check of what was found; programs that compute otherwise are for the verdict to judge."""
     failures = [
         f"{name}: there is no NNX program to compare with"
@@ -214,8 +214,8 @@ def program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
     if not linen.programs:
         failures.append("nothing was compared")
     # What is sure first; with "one of" only the kind is known.
-    failures += sorted(found.hidden_lines, key=lambda line: ": one of " in line)
+    failures += sorted(result.hidden_lines, key=lambda line: ": one of " in line)
     leaves = len(linen.programs.keys() & nnx.programs.keys())
-    notes = [f"not the same program: {line}" for line in found.parts]
-    notes += [f"the same by {', '.join(found.rules)}"] if found.rules else []
+    notes = [f"not the same program: {line}" for line in result.parts]
+    notes += [f"the same by {', '.join(result.rules)}"] if result.rules else []
     return check_of("program", leaves, failures, notes)

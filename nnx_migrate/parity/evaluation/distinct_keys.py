@@ -42,11 +42,11 @@ def distinct_keys(call: Callable[[Any], Any], operands: Any) -> int:
     return len(found)
 
 
-def _observing(found: set[bytes]) -> Any:
-    """A kind of keys like JAX's own which puts the data of those that make bits into ``found``."""
+def _observing(key_bytes: set[bytes]) -> Any:
+    """A kind of keys like JAX's own which puts the data of those that make bits into ``key_bytes``."""
 
     def record(data: Any) -> Any:
-        found.update(row.tobytes() for row in np.asarray(data).reshape(-1, *_BASE.key_shape))
+        key_bytes.update(row.tobytes() for row in np.asarray(data).reshape(-1, *_BASE.key_shape))
         return data
 
     def bits(data: Any, width: int, shape: tuple[int, ...]) -> Any:

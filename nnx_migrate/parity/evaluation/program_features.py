@@ -53,6 +53,8 @@ _SHOWN_FRAMES = 2
 class ProgramFeature:
     """One such operation: its ``kind``, ``what`` it says, and where it comes from.
 
+    ``constraint P(data) on float32[8,4]`` is of the kind ``constraint``; the rest is ``what`` it says.
+
     ``module`` is the path of the Linen module, "" where none is known; ``lines`` are the innermost
     lines of the model's code, as ``file.py:12 in f`` with their text. ``units`` are the mesh axes of size
     1 that it names, by dimension: they split nothing, and ``what`` leaves them out. ``spec_axes`` are those

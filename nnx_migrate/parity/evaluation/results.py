@@ -81,25 +81,35 @@ class ModeRun:
 class SideResult:
     """Everything known of one side. Paths are Linen's, starting with the collection.
 
-    ``problems`` are findings that this side did not run the stack it should; ``bridges`` the
-    Linen submodules behind ``ToNNX``. ``nnx_only`` are NNX variables that have no Linen
-    counterpart by design (RNG state); ``names`` the axis names of variables that have any; ``shared_submodules`` the submodules held in several places, which
-    ``nnx.state`` lists elsewhere. ``duplicates`` names variables that got the same random
-    initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
-    construction and those that got a key already handed out. ``first`` and ``second`` are the
-    same run under two constant keys, ``others`` those under the first on other inputs, by what these are. ``features`` is what numbers do not show
-    of each of the ``programs``, ``debug_programs`` their texts with locations. ``layouts`` say how the training state lies on the mesh,
-    ``layouts_after`` how after a step, ``losses`` are those of the steps, ``state`` its arrays after the last,
-    where the case keeps them. ``plain_arrays`` are attributes of a side without values that keep arrays which are
-    no variables. ``control`` lists how this side differs from itself.
-    ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
-    loss and its gradients. ``eager_reason`` says why the side ran operation by operation; a side that was compiled has none.
-    ``errors`` are stages that raised, ``skip_reasons`` stages that do not apply, with the reason.
-    ``unused_map_entries`` are entries of the case's ``path_map``, Linen to NNX, that lead to nothing of the module, and
-    ``attributes`` what it has.
-    ``sown`` are ``collection/name`` of what a call would sow, asked for or not.
-    ``modes`` are further runs of the call. What of it had one value only (``train=False``) is in ``fixed_arguments`` with
-    the reason.
+    Attributes:
+      problems: findings that this side did not run the stack it should.
+      bridges: the Linen submodules behind ``ToNNX``: ``inner (Dense)``.
+      names: the axis names of variables that have any.
+      nnx_only: NNX variables without a Linen counterpart by design: ``rngs/params/count``.
+      shared_submodules: those held in several places, which ``nnx.state`` lists elsewhere.
+      duplicates: variables that got the same random initial values under real keys:
+        ``params/b/kernel = params/a/kernel``.
+      draws, repeated_draws: how many keys NNX drew at construction, and how many of them again.
+      first, second: the same run under two constant keys.
+      others: runs under the first key on other inputs, by what these are.
+      writes: paths of the variables that the call changes: ``cache/index``.
+      programs: canonical texts; ``debug_programs`` are those with locations, ``features`` what numbers
+        do not show of each.
+      layouts: how the training state lies on the mesh; ``layouts_after`` how after a step.
+      losses: those of the steps.
+      state: its arrays after the last step, where the case keeps them.
+      memory, collectives: bytes of one device and numbers of collective operations, of the compiled loss
+        and its gradients.
+      plain_arrays: attributes that keep arrays which are no variables, on a side without values.
+      control: how this side differs from itself.
+      errors: stages that raised.
+      skip_reasons: why stages do not apply: ``{"specs": "the case has no mesh"}``.
+      eager_reason: why the side ran operation by operation; "" for one that was compiled.
+      unused_map_entries: entries of the case's ``path_map``, Linen to NNX, that lead to nothing of the
+        module; ``attributes`` is what it has.
+      sown: ``collection/name`` of what a call would sow, asked for or not.
+      modes: further runs of the call.
+      fixed_arguments: what of the call had one value only, with the reason: ``{"train=False": ...}``.
     """
 
     stack: Stack

@@ -17,7 +17,7 @@ _SOWERS: tuple[type, ...] = (linen.Module, nnx.Module, VariableMethods)
 
 
 @contextmanager
-def note_sowing(found: set[str]) -> Iterator[None]:
+def note_sowing(paths: set[str]) -> Iterator[None]:
     """Note ``collection/name`` of every ``self.sow`` of a module while it lasts, kept or not.
 
     Not of ``nnm.sow`` in explicit modules, which does nothing where nobody asks.
@@ -26,7 +26,7 @@ def note_sowing(found: set[str]) -> Iterator[None]:
     def noting(sow: Callable[..., Any]) -> Callable[..., Any]:
         def sow_and_note(*args: Any, **kwargs: Any) -> Any:
             _, kind, name, *_ = inspect.signature(sow).bind(*args, **kwargs).arguments.values()
-            found.add(f"{collection_of(kind) if isinstance(kind, type) else kind}/{name}")
+            paths.add(f"{collection_of(kind) if isinstance(kind, type) else kind}/{name}")
             return sow(*args, **kwargs)
 
         return sow_and_note

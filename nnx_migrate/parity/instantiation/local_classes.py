@@ -70,10 +70,10 @@ def place_of(cls: type) -> tuple[str, str]:
     return _found.get(cls) or (cls.__module__, statement_name(cls))
 
 
-def stated_class(found: Any, qualname: str) -> Any:
-    """The class that the statement of a name made, where ``nn.remat`` or so made ``found`` of it."""
-    classes = found.__mro__ if isinstance(found, type) else ()
-    return next((one for one in classes if one.__qualname__ == qualname), found)
+def stated_class(value: Any, qualname: str) -> Any:
+    """The class that the statement of a name made, where ``nn.remat`` or so made ``value`` of it."""
+    classes = value.__mro__ if isinstance(value, type) else ()
+    return next((one for one in classes if one.__qualname__ == qualname), value)
 
 
 _CallText = tuple[str, Callable[[str], Mapping[str, Any]]]
@@ -93,12 +93,12 @@ def recorded_arguments(
 def _locals_of(module: str, function: str, name: str, call: _CallText | None) -> Mapping[str, Any]:
     """The locals of a function after the statements that ``name`` hangs on; made once."""
     key = (module, function, name, call[0] if call else "")
-    if key not in _made_locals:
-        _made_locals[key] = _new_locals(module, function, name, call)
-    return _made_locals[key]
+    if key not in _locals_cache:
+        _locals_cache[key] = _new_locals(module, function, name, call)
+    return _locals_cache[key]
 
 
-_made_locals: dict[tuple[str, str, str, str], Mapping[str, Any]] = {}
+_locals_cache: dict[tuple[str, str, str, str], Mapping[str, Any]] = {}
 
 
 def _new_locals(module: str, function: str, name: str, call: _CallText | None) -> Mapping[str, Any]:
@@ -125,7 +125,7 @@ def _new_locals(module: str, function: str, name: str, call: _CallText | None) -
     if rebound:
         raise NotAlone(f"{name} reads {min(rebound)}, an argument that {function} binds again")
     arguments = _arguments(home, path, names, values)
-    made = _made(home, path, body)
+    made = _returning_locals(home, path, body)
     try:
         found: Mapping[str, Any] = made(**arguments)
     except Exception as error:
@@ -157,7 +157,7 @@ def _path_to(home: ModuleType, function: str) -> _Path:
     return path
 
 
-def _made(home: ModuleType, path: _Path, body: Sequence[ast.stmt]) -> Any:
+def _returning_locals(home: ModuleType, path: _Path, body: Sequence[ast.stmt]) -> Any:
     """The function with another body, which returns its locals; nested as it was, for the names."""
     node = path[-1]
     assert isinstance(node, Function)
@@ -177,7 +177,7 @@ def _made(home: ModuleType, path: _Path, body: Sequence[ast.stmt]) -> Any:
 
 
 def _arguments(
-    home: ModuleType, path: _Path, needed: frozenset[str], values: Mapping[str, Any]
+    home: ModuleType, path: _Path, parameters_read: frozenset[str], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Every parameter of a function: what the slice does not read is None."""
     found: Any = home
@@ -187,7 +187,7 @@ def _arguments(
     assert isinstance(node, Function)
     names = parameters(node)
     arguments: dict[str, Any] = dict.fromkeys(names)
-    for name in needed & arguments.keys():
+    for name in parameters_read & arguments.keys():
         if name in values:
             arguments[name] = values[name]
             continue

@@ -20,7 +20,7 @@ def slice_of(
     what Python itself takes from the function, so attributes of ``self`` and locals of methods do
     not count.
     """
-    local_names = frozenset(parameters(function)) | frozenset(_bound(function.body))
+    local_names = frozenset(parameters(function)) | frozenset(_bound_names(function.body))
     names = {name}
     body = function.body if last is None else function.body[: function.body.index(last) + 1]
     while True:
@@ -47,12 +47,12 @@ def parameters(function: Function) -> list[str]:
 def loop_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     """The names that loops among the statements bind."""
     loops = (one for statement in body for one in _own(statement) if isinstance(one, _LOOPS))
-    return frozenset(name for loop in loops for name in _bound([loop]))
+    return frozenset(name for loop in loops for name in _bound_names([loop]))
 
 
 def bound_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     """The names that statements bind in their own scope."""
-    return frozenset(_bound(body))
+    return frozenset(_bound_names(body))
 
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -63,7 +63,7 @@ def _statements_of(
 ) -> list[ast.stmt]:
     statements: list[ast.stmt] = []
     for statement in body:
-        if not names & set(_bound([statement])):
+        if not names & set(_bound_names([statement])):
             continue
         if isinstance(statement, ast.With | ast.If | ast.Try):
             statement = _prune(statement, names, local_names)
@@ -83,7 +83,7 @@ def _prune(statement: ast.stmt, names: set[str], local_names: frozenset[str]) ->
     return ast.copy_location(type(statement)(**fields), statement)
 
 
-def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+def _bound_names(body: Sequence[ast.stmt]) -> Iterator[str]:
     """The names that statements bind in their own scope."""
     for statement in body:
         for node in _own(statement):
@@ -109,7 +109,7 @@ def _own(statement: ast.AST) -> Iterator[ast.AST]:
 
 def _reads(statement: ast.stmt, local_names: frozenset[str]) -> frozenset[str]:
     """Which of ``local_names`` a statement takes from the function around it."""
-    bound = sorted(set(_bound([statement])) & local_names)
+    bound = sorted(set(_bound_names([statement])) & local_names)
     probe = ast.FunctionDef(
         "probe", _no_arguments(), [*([ast.Nonlocal(bound)] if bound else []), statement], []
     )

@@ -57,12 +57,12 @@ def rows(options: ModelOptions) -> tuple[Row, ...]:
     return tuple(_row(one, size) for one, size in zip(descriptions, item_sizes, strict=True))
 
 
-def table(found: Sequence[Row]) -> list[str]:
+def table(rows_of_layout: Sequence[Row]) -> list[str]:
     """The rows under their heads, in columns, and the sum of the bytes."""
-    cells = [HEAD, *(row.cells() for row in found)]
+    cells = [HEAD, *(row.cells() for row in rows_of_layout)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
-    return [*lines, f"{len(found)} arrays, {_total(found):,} bytes per device"]
+    return [*lines, f"{len(rows_of_layout)} arrays, {_total(rows_of_layout):,} bytes per device"]
 
 
 def changes(before: Sequence[Row], after: Sequence[Row], rules: tuple[str, str]) -> list[str]:
@@ -94,5 +94,5 @@ def _row(description: DescribedSharding, item_size: int) -> Row:
     )
 
 
-def _total(found: Sequence[Row]) -> int:
-    return sum(row.bytes for row in found)
+def _total(rows_of_layout: Sequence[Row]) -> int:
+    return sum(row.bytes for row in rows_of_layout)

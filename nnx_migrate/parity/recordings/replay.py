@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nnx_migrate.evidence.values import Encoded, children, kind_of
+from nnx_migrate.evidence.values import EncodedValue, children, kind_of
 from nnx_migrate.parity.instantiation.local_classes import (
     find_local,
     is_local,
@@ -36,10 +36,10 @@ class Replay:
 
     def __init__(self, path: Path) -> None:
         content = json.loads(path.read_text(encoding="utf-8"))
-        self._fields: Encoded = content["fields"]
-        self._inputs: Mapping[str, Encoded] = content["inputs"]
+        self._fields: EncodedValue = content["fields"]
+        self._inputs: Mapping[str, EncodedValue] = content["inputs"]
         self._argument_kinds: Mapping[str, str] = content["passed"]
-        self._initial: Mapping[str, Mapping[str, Encoded]] = content["initial"]
+        self._initial: Mapping[str, Mapping[str, EncodedValue]] = content["initial"]
         self._generator = np.random.default_rng(0)
         if content["around"] is not None:
             module, function, arguments = content["around"]
@@ -58,7 +58,7 @@ class Replay:
         return self._arguments(self._initial["inputs"], self._initial["passed"])
 
     def _arguments(
-        self, inputs: Mapping[str, Encoded], argument_kinds: Mapping[str, str]
+        self, inputs: Mapping[str, EncodedValue], argument_kinds: Mapping[str, str]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
@@ -81,7 +81,7 @@ class Replay:
         items = json.loads(text).items()
         return {name: self._value(one) for name, one in items if not _names_flax(one)}
 
-    def _value(self, value: Encoded) -> Any:
+    def _value(self, value: EncodedValue) -> Any:
         match kind_of(value):
             case "plain":
                 return value
@@ -119,11 +119,11 @@ class Replay:
             case kind:
                 raise CannotReplay(f"a recorded value of kind {kind}")
 
-    def _parts(self, value: Encoded) -> dict[str, Any]:
+    def _parts(self, value: EncodedValue) -> dict[str, Any]:
         parts = value["fields"].items()
         return {name: self._value(item) for name, item in parts if kind_of(item) != "default"}
 
-    def _find(self, value: Encoded) -> Any:
+    def _find(self, value: EncodedValue) -> Any:
         if is_local(value["name"]):
             return find_local(value["module"], value["name"])
         found: Any = importlib.import_module(value["module"])
@@ -143,7 +143,7 @@ class Replay:
         return jax.random.split(key, shape) if shape else key
 
 
-def _names_flax(value: Encoded) -> bool:
+def _names_flax(value: EncodedValue) -> bool:
     """Whether a value is a module or names something of flax: Linen is not for the after side."""
     if isinstance(value, Mapping) and str(value.get("module", "")).startswith("flax"):
         return True

@@ -89,7 +89,7 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
     with surroundings(case, mesh):
 
         def build(arrays: list[Any]) -> Any:
-            return _built(case, construct, arguments, arrays)
+            return _build(case, construct, arguments, arrays)
 
         def init(arrays: list[Any]) -> Variables:
             return names.variables(nnx.state(build(arrays)))[0]
@@ -142,14 +142,14 @@ def _failure(name: str, shapes: Variables, stages: Sequence[str], error: Excepti
     )
 
 
-def _built(
+def _build(
     case: ParityCase, construct: Callable[[nnx.Rngs], Any], arguments: Arguments, arrays: list[Any]
 ) -> Any:
     module = construct(nnx.Rngs(0))
     if not lazy.is_unbuilt(module):
         return module
     args, kwargs = arguments.rebuild(arrays)
-    return lazy.built(case, module, args, kwargs)
+    return lazy.build(case, module, args, kwargs)
 
 
 def _with_streams(module: nnx.Module) -> nnx.Module:

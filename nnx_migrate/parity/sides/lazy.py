@@ -24,7 +24,7 @@ def is_unbuilt(module: Any) -> bool:
     return bool(definitions_in(module))
 
 
-def built(case: ParityCase, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def build(case: ParityCase, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """A lazy module, or an explicit one that holds such, with the variables that the call makes from
     the case's keys.
 

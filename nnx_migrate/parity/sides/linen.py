@@ -189,7 +189,7 @@ def initialiser_of(
 
 
 def apply_of(case: ParityCase, module: linen.Module, treedef: Any, paths: list[str]) -> Apply:
-    """Return ``apply(variables, args, kwargs) -> (outputs, mutated)`` over variables by path."""
+    """Return ``apply(variables, args, kwargs) -> (outputs, new variables)`` over variables by path."""
     mutable = list(case.collections) or False
 
     def apply(

@@ -20,7 +20,7 @@ from nnx_migrate.parity.case import (
     BadCase,
     ParityCase,
     arguments_of,
-    bound,
+    call_target,
     in_mode,
     initial_call,
     mesh_of,
@@ -215,7 +215,7 @@ def _with_redrawn(
 
     def twice(variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         copy = nnx.merge(graphdef, names.with_values(state, variables), copy=True)
-        call = bound(case, copy)
+        call = call_target(case, copy)
         return [bare(call(*args, **kwargs)) for _ in range(2)], {}
 
     call = SideCall(case, twice, arguments_of(case), (variables, arrays))
@@ -240,8 +240,8 @@ def _builder(
             return module
         args, kwargs = arguments.rebuild(place(arguments.arrays, mesh))
         if lazy.is_unbuilt(module):
-            return lazy.built(case, module, args, kwargs)
-        method = bound(case, module)
+            return lazy.build(case, module, args, kwargs)
+        method = call_target(case, module)
         if _bridges(module) or _moved_by_init(module) or makes_state(module):
             lazy_init(method, *args, **kwargs)
         return module
@@ -250,7 +250,7 @@ def _builder(
 
 
 def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, writes: set[str]) -> Apply:
-    """Return ``apply(variables, args, kwargs) -> (outputs, mutated)``; note paths it writes."""
+    """Return ``apply(variables, args, kwargs) -> (outputs, new variables)``; note paths it writes."""
     graphdef, state = nnx.split(module)
 
     def apply(
@@ -258,7 +258,7 @@ def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, writes: se
     ) -> tuple[Any, Variables]:
         # copy=True: the merged module must not share variables with an outer trace level.
         copy = nnx.merge(graphdef, names.with_values(state, variables), copy=True)
-        run = functools.partial(bound(case, copy), *args, **kwargs)
+        run = functools.partial(call_target(case, copy), *args, **kwargs)
         # Explicit modules keep what they sow themselves, lazy ones for who asks.
         own = () if lazy.is_lazy(copy) else case.collections
         with sown(*case.collections) as sown_values:
@@ -276,10 +276,10 @@ def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, writes: se
     return apply
 
 
-def _sown_leaves(found: Mapping[tuple[str, ...], Any], names: LinenNames) -> Variables:
+def _sown_leaves(captures: Mapping[tuple[str, ...], Any], names: LinenNames) -> Variables:
     """What explicit modules sowed, by Linen's path."""
     leaves: Variables = {}
-    for (collection, *modules, name), values in found.items():
+    for (collection, *modules, name), values in captures.items():
         place = names.linen_module_path("/".join(modules))
         prefix = "/".join(part for part in (collection, place, name) if part)
         leaves |= {f"{prefix}/{path}": value for path, value in named_leaves(values)[0].items()}

@@ -57,10 +57,10 @@ def begin_linen(
     ``variables`` it is abstract, for which an abstract mesh will do.
     """
     optimizer = optimizer_of(case)
-    boxed = shapes()
+    boxed_variables = shapes()
     abstract = {
-        "variables": boxed,
-        "opt_state": jax.eval_shape(optimizer.init, boxed["params"]),
+        "variables": boxed_variables,
+        "opt_state": jax.eval_shape(optimizer.init, boxed_variables["params"]),
     }
     abstract = _without_empty_boxes(abstract)
     named_shardings = _shardings(case, abstract, mesh)
@@ -72,7 +72,9 @@ def begin_linen(
     if variables is None:
         state = abstract_arrays(unbox_tree(abstract), shardings)
     else:
-        values = jax.tree.unflatten(jax.tree.structure(unbox_tree(boxed)), list(variables.values()))
+        values = jax.tree.unflatten(
+            jax.tree.structure(unbox_tree(boxed_variables)), list(variables.values())
+        )
         state = _state(optimizer, values, shardings)
 
     def layouts(state: Mapping[str, Any]) -> Layouts:

@@ -12,7 +12,7 @@ import numpy as np
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec
 
-from nnx_migrate.parity.case import Arguments, ParityCase, bound
+from nnx_migrate.parity.case import Arguments, ParityCase, call_target
 from nnx_migrate.parity.evaluation.linen_names import LinenNames, bare, path_of_attribute
 from nnx_migrate.parity.evaluation.measure import Variables
 from nnx_migrate.parity.evaluation.outputs import loss_of
@@ -56,11 +56,11 @@ def begin_nnx(
     (by Linen path), Variables and their metadata included. Without ``variables`` it is abstract,
     as ``module`` and, if need be, the mesh are.
     """
-    given, parameters = nnx.split(module)
+    graph, parameters = nnx.split(module)
     graphdefs: list[Any] = []
 
     def create(parameters: Any) -> Any:
-        copy = nnx.merge(given, parameters, copy=True)
+        copy = nnx.merge(graph, parameters, copy=True)
         pair: Any = (copy, nnx.Optimizer(copy, optimizer_of(case), wrt=nnx.Param))
         graphdef, state = nnx.split(pair)
         graphdefs.append(graphdef)
@@ -235,16 +235,16 @@ def _step(
 
         gathered = case.zero1 and mesh is not None and is_laid_out(case, mesh)
 
-        def value_and_gradients(given: Any, arrays: Sequence[Any]) -> tuple[Any, Any, Any]:
+        def value_and_gradients(old_state: Any, arrays: Sequence[Any]) -> tuple[Any, Any, Any]:
             args, kwargs = arguments.rebuild(arrays)
-            params, rest = nnx.split_state(given, nnx.Param, ...)
+            params, rest = nnx.split_state(old_state, nnx.Param, ...)
 
             def loss(params: Any) -> tuple[Any, Any]:
                 if gathered and mesh is not None:
                     wanted = construct_named_sharding(params, mesh, case.axis_rules)
                     params = for_calls(case, params, wanted)
                 copy = nnx.merge(graph, params, rest, copy=True)
-                outputs = bare(bound(case, copy)(*args, **kwargs))
+                outputs = bare(call_target(case, copy)(*args, **kwargs))
                 # All of the state, parameters too: a call that spoils their metadata shows.
                 return loss_of(case, outputs, args), _without_new_variables(nnx.state(copy), paths)
 

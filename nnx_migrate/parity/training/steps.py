@@ -159,23 +159,23 @@ def train(
         result.skip_reasons[LOSSES] = "the case has steps=0"
     if not case.compiled:
         result.skip_reasons = dict.fromkeys((SPECS, AFTER_STEP, LOSSES), OPERATIONS)
-    wanted = [stage for stage in (SPECS, AFTER_STEP, LOSSES) if stage not in result.skip_reasons]
-    if not wanted:
+    stages = [stage for stage in (SPECS, AFTER_STEP, LOSSES) if stage not in result.skip_reasons]
+    if not stages:
         return result
     try:
         training = begin()
-        if SPECS in wanted:
+        if SPECS in stages:
             result.before = training.layouts(training.state)
     except Exception as error:  # noqa: BLE001 (a finding about this side)
-        result.errors |= dict.fromkeys(wanted, describe_error(error))
+        result.errors |= dict.fromkeys(stages, describe_error(error))
         return result
-    wanted = [stage for stage in wanted if stage != SPECS]
+    stages = [stage for stage in stages if stage != SPECS]
     try:
-        traced, _ = trace_with_retry(lambda: training.trace(arrays, case.rngs))
-        note_program(result, STEP, traced, traced.lower())
+        step_trace, _ = trace_with_retry(lambda: training.trace(arrays, case.rngs))
+        note_program(result, STEP, step_trace, step_trace.lower())
         trace_with_retry(lambda: _steps(case, training, arrays, result))
     except Exception as error:  # noqa: BLE001 (a finding about this side)
-        result.errors |= dict.fromkeys(wanted, describe_error(error))
+        result.errors |= dict.fromkeys(stages, describe_error(error))
     return result
 
 
