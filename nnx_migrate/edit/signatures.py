@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import libcst as cst
-
 from nnx_migrate.edit.expressions import Expression, code_of, element
+from nnx_migrate.edit.syntax import cst
 
 
 def signature(params: Sequence[cst.Param | str]) -> cst.Parameters:

@@ -154,6 +154,19 @@ def without_keyword(node: cst.ClassDef, name: str) -> cst.ClassDef:
     return node.with_changes(bases=bases, keywords=left[len(bases) :])
 
 
+def with_keyword(node: cst.ClassDef, name: str, value: Expression) -> cst.ClassDef:
+    """The class with one keyword more in its first line: ``class Net(nn.Module, metaclass=Meta):``."""
+    every = [*node.bases, *node.keywords]
+    space = cst.SimpleWhitespace(" ")
+    last = every[-1].with_changes(comma=cst.Comma(whitespace_after=space))
+    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    added = cst.Arg(value, cst.Name(name), equal=tight, comma=every[-1].comma)
+    every[-1] = last
+    return node.with_changes(
+        bases=every[: len(node.bases)], keywords=[*every[len(node.bases) :], added]
+    )
+
+
 def define(
     name: str,
     parameters: Sequence[cst.Param | str],

@@ -49,6 +49,7 @@ from nnx_migrate.nn.building.lazy import (
     set_submodules,
 )
 from nnx_migrate.nn.building.naming import LinenNames, built_for, linen_name, out_features
+from nnx_migrate.nn.building.protocols import ProtocolMeta
 from nnx_migrate.nn.building.renaming import called_in_linen, named_in_linen, order_in_linen
 from nnx_migrate.nn.building.size_arguments import sized
 from nnx_migrate.nn.building.unbound import Unbound, with_params
@@ -158,6 +159,7 @@ __all__ = [
     "MultiHeadAttention",
     "MultiHeadDotProductAttention",
     "OptimizedLSTMCell",
+    "ProtocolMeta",
     "RMSNorm",
     "RNNCellBase",
     "SelfAttention",

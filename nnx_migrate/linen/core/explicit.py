@@ -236,8 +236,11 @@ def _lazy(
         "_nnm_explicit_class": nowrap(lambda self: cls),
         "_nnm_explicit": cls,
     }
+    bases = plain_bases(cls)
+    if any(vars(one).get("_is_protocol") for one in bases):
+        body["_is_protocol"] = False  # as their hook would say
     meta: Any = _Meta
-    made = meta(cls.__name__, (ExplicitInLazy, *plain_bases(cls)), body)
+    made = meta(cls.__name__, (ExplicitInLazy, *bases), body)
     # What the class overrides under a private name stays with it, and is no less there.
     made.__abstractmethods__ = getattr(cls, "__abstractmethods__", frozenset())
     made._nnm_is_made = True

@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 import textwrap
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 
 from flax import nnx
 
@@ -57,8 +57,7 @@ def plain_bases(cls: Any) -> tuple[Any, ...]:
 
 def _is_plain(base: Any) -> bool:
     return (
-        base not in (*nnx.Module.__mro__, Generic)
-        and not getattr(base, "_is_protocol", False)
+        base not in (*nnx.Module.__mro__, Generic, Protocol)
         and not hasattr(base, "__dataclass_fields__")
     )
 

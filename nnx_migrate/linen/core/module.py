@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from flax import errors, nnx
 from flax.nnx import module as nnx_module
@@ -39,13 +39,14 @@ from nnx_migrate.linen.core.wrapping import (
     wrap_hash,
     wrap_method_once,
 )
+from nnx_migrate.nn.building.protocols import ProtocolMeta
 
 # What Python takes for the module of a class that a call makes: that of the metaclass whose code makes it.
 _OF_METACLASSES = frozenset({"abc", "typing"})
 _UNWRAPPED = ("__eq__", "__repr__", "__init__", "__hash__", "__post_init__")
 
 
-class ModuleMeta(nnx_module.ModuleMeta, type(Protocol)):  # type: ignore[misc]
+class ModuleMeta(ProtocolMeta):
     """Makes definitions plainly: NNX's own bookkeeping begins with `build`.
 
     It also is the metaclass of protocols, which Linen's modules may inherit from.

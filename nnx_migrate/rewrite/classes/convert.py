@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from nnx_migrate.edit.expressions import tree_of
+from nnx_migrate.edit.expressions import dotted, tree_of
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.edit.statements import without_keyword
+from nnx_migrate.edit.statements import with_keyword, without_keyword
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.abstract_methods import check_abstract_methods
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
@@ -29,7 +29,7 @@ from nnx_migrate.rewrite.classes.data import (
     ConvertedClass,
     or_refusal,
 )
-from nnx_migrate.rewrite.classes.inheritance import check_bases
+from nnx_migrate.rewrite.classes.inheritance import brings_protocol, check_bases
 from nnx_migrate.rewrite.classes.reading.attributes import Kind
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.comments import with_comments_of
@@ -112,9 +112,15 @@ def _statement(parts: ClassParts, made: ClassEdits, remarks: Remarks) -> Any:
     if compact is not None and (compact.stems or compact.renames):
         remarks.imports.add("nnm")
 
+    has_protocol = brings_protocol(parts.cls)
+    if has_protocol:
+        remarks.imports.add("nnm")
+
     def written(renderer: Renderer) -> list[Any]:
         found = made.with_members(renderer.with_edits(made.edits).without(node).inner(node))
         found = without_keyword(found, "kw_only")  # which the constructor says now
+        if has_protocol:
+            found = with_keyword(found, "metaclass", dotted("nnm.ProtocolMeta"))
         if compact is not None and compact.stems:
             stems, order = compact.stems, compact.order
             found = named_in_linen(found, renderer.page, counted=stems, order=order)

@@ -253,15 +253,24 @@ def _super_setup(project: Project, cls: ClassInfo) -> tuple[ast.stmt, ...]:
     return tuple(found)
 
 
+def brings_protocol(cls: ClassInfo) -> bool:
+    """Whether a class inherits from a protocol that no module among its bases inherits from."""
+
+    def has_protocol(one: ClassInfo) -> bool:
+        return any(not _PROTOCOLS.isdisjoint(base.bases) for base in one.mro)
+
+    return has_protocol(cls) and not any(one.linen and has_protocol(one) for one in cls.parents)
+
+
 def _check_metaclass(cls: ClassInfo) -> None:
-    """NNX's modules have a metaclass of their own, which goes with that of ``abc.ABC`` alone."""
+    """NNX's modules have a metaclass of their own, which goes with those of ``abc.ABC`` and of protocols."""
     for one in cls.mro:
         has_other = any(
             keyword.arg == "metaclass"
             and ast.unparse(keyword.value).rpartition(".")[2] != "ABCMeta"
             for keyword in one.node.keywords
         )
-        if has_other or any(base in _PROTOCOLS for base in one.bases):
+        if has_other:
             raise Refused(
                 cls.node,
                 f"{one.name} has a metaclass that nnx.Module's does not go with",

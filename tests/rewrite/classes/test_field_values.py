@@ -102,8 +102,8 @@ def test_the_program_computes_what_it_did(program: str) -> None:
 @pytest.mark.parametrize(
     ("program", "form"),
     [
-        (PROGRAMS["a protocol"], Form.LAZY),
-        (PROGRAMS["a protocol of a type"], Form.LAZY),
+        (PROGRAMS["a protocol"], Form.EXPLICIT),
+        (PROGRAMS["a protocol of a type"], Form.EXPLICIT),
         (PROGRAMS["an abstract class"], Form.EXPLICIT),
         (
             based("metaclass=Kind", "Block, nn.Module").replace(
