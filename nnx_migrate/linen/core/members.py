@@ -56,9 +56,8 @@ def plain_bases(cls: Any) -> tuple[Any, ...]:
 
 
 def _is_plain(base: Any) -> bool:
-    return (
-        base not in (*nnx.Module.__mro__, Generic, Protocol)
-        and not hasattr(base, "__dataclass_fields__")
+    return base not in (*nnx.Module.__mro__, Generic, Protocol) and not hasattr(
+        base, "__dataclass_fields__"
     )
 
 
