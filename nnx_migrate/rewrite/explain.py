@@ -163,6 +163,11 @@ CONCERNS: Mapping[str, str] = {
         "A layer of setup that a call gives its parameters (self.head.apply({...}, h)) becomes a"
         " function of them. Refused where it needs more of setup than its fields."
     ),
+    "variable": (
+        "A variable whose initial value is computed from what another collection has."
+        " Linen makes it wherever it is missing, of the values that are there then. A constructor would"
+        " compute it from parameters of its own, which those that `apply` gets replace."
+    ),
 }
 
 
