@@ -31,7 +31,7 @@ from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.growth import grown
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import is_name, is_none_literal, names_in, walk
+from nnx_migrate.source.walking import is_name, is_none_literal, is_self, names_in, walk
 
 
 class Kind(Enum):
@@ -239,7 +239,7 @@ def _sources(project: Project, value: ast.AST, scope: Scope, kind: Kind) -> Iter
                     yield from _sources(project, inner, scope, kind)
             if kind is not Kind.FUNCTION and _is_class(project, function, scope):
                 yield None
-            if symbol is None and isinstance(function, ast.Name):
+            if is_self(function):
                 yield _CALLED
             elif kind is Kind.FUNCTION and _has_makers(project, symbol):
                 yield None
