@@ -62,8 +62,8 @@ def test_a_lazy_class_hands_layers_to_an_explicit_one() -> None:
     }
 
 
-def test_a_lazy_class_that_calls_what_it_hands_on_keeps_the_other_class_lazy() -> None:
+def test_a_lazy_class_may_call_what_it_hands_on_to_an_explicit_one() -> None:
     source = LAZY_PARENT.replace(
         "        for width in (4, 3):", "        x = norm()(x)\n        for width in (4, 3):", 1
     )
-    assert printed_alike(source)["m.Block"] == "lazy"
+    assert printed_alike(source)["m.Block"] == "explicit"
