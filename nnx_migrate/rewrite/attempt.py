@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import GONE, Made, Renderer, Replacement
 from nnx_migrate.edit.statements import TAKEN
-from nnx_migrate.rewrite.classes.checks.handed_modules import HandedModules
+from nnx_migrate.rewrite.classes.checks.lazy_module_fields import HandedModules
 from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.rewrite.imports import (
     ImportConflict,
@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.outside.factories import passed_sizes
 from nnx_migrate.rewrite.outside.holding import fields_of_modules, open_fields
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.rewrite.starred import means_other, names_left
+from nnx_migrate.rewrite.star_imports import means_other, names_left
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.project import Module, Project
 

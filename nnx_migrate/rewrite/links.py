@@ -14,7 +14,7 @@ from functools import cached_property
 from nnx_migrate.rewrite.class_values import class_value
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.facts import Fact
-from nnx_migrate.source.linked import linked_modules
+from nnx_migrate.source.linen_modules import linked_modules
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import given_values, walk

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
 from nnx_migrate.rewrite.relevant import is_read_whole
-from nnx_migrate.source.covered import covered_names
 from nnx_migrate.source.latest import latest_imports
 from nnx_migrate.source.named_imports import TABLE, DeclarationError, check_declared
 from nnx_migrate.source.project import Module, Project, parse
 from nnx_migrate.source.roots import import_names
 from nnx_migrate.source.settings import SettingsError
+from nnx_migrate.source.star_shadowing import covered_names
 
 if TYPE_CHECKING:
     from nnx_migrate.rewrite.request import RewriteRequest

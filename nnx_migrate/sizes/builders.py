@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from nnx_migrate.sizes.detached import unattached
 from nnx_migrate.sizes.mentions import statements_in
+from nnx_migrate.sizes.parentless import unattached
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Module, Project, Scope

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 
 from nnx_migrate.sizes.families import members_of
-from nnx_migrate.sizes.fields.given import constructed, unpacked
+from nnx_migrate.sizes.fields.constructor_arguments import constructed, unpacked
 from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.classes import ClassInfo

@@ -19,10 +19,10 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.constructs import layer_of
-from nnx_migrate.sizes.detached import unattached
 from nnx_migrate.sizes.fields.literals import gives_entry
 from nnx_migrate.sizes.fields.values import possible_values
 from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.parentless import unattached
 from nnx_migrate.source.classes import ClassInfo
 
 if TYPE_CHECKING:

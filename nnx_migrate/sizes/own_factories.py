@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from nnx_migrate.sizes.factory_calls import FactoryFunction, before_name, is_use
-from nnx_migrate.sizes.fields.given import fields_with_modules
+from nnx_migrate.sizes.fields.constructor_arguments import fields_with_modules
 from nnx_migrate.sizes.helper_methods import is_inherited
 from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self
 from nnx_migrate.sizes.return_values import (

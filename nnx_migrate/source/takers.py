@@ -16,7 +16,7 @@ from typing import TypeGuard
 
 from nnx_migrate.source.attribute_uses import Asked, AttributeUses, attribute_uses
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.linen_modules import class_homes
 from nnx_migrate.source.named_imports import (
     CLASS_GIVERS,
     TABLE,
@@ -26,7 +26,7 @@ from nnx_migrate.source.named_imports import (
 )
 from nnx_migrate.source.names import Import
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.written import written_names
+from nnx_migrate.source.string_names import written_names
 
 Names = frozenset[str] | None  # None: any
 Handled = Mapping[str, frozenset[int]]  # ids of nodes, by file

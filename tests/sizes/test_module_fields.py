@@ -2,7 +2,7 @@
 
 import pytest
 
-from nnx_migrate.sizes.fields.given import fields_with_modules
+from nnx_migrate.sizes.fields.constructor_arguments import fields_with_modules
 from nnx_migrate.source.project import Project, parse
 from tests.sizes.inference import compact, sites, sizes_of
 

@@ -21,16 +21,16 @@ from nnx_migrate.rewrite.classes.checks.reviews import lazy_note
 from nnx_migrate.rewrite.classes.class_facts import ClassFacts
 from nnx_migrate.rewrite.classes.class_parts import ClassParts
 from nnx_migrate.rewrite.classes.class_reads import builder_of
-from nnx_migrate.rewrite.classes.compact.late import made_always
+from nnx_migrate.rewrite.classes.compact.call_variables import made_always
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.constructor import Constructor, insert_header, placed_members
+from nnx_migrate.rewrite.classes.fields.call_fields import late_fields
 from nnx_migrate.rewrite.classes.fields.class_decorators import (
     adapted_decorators,
     removals,
     removed_decorators,
 )
-from nnx_migrate.rewrite.classes.fields.late import late_fields
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_of
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.items import ItemKind, initializers_in

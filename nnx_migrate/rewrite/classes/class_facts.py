@@ -25,11 +25,11 @@ from nnx_migrate.rewrite.classes.checks.kinds import check_kinds
 from nnx_migrate.rewrite.classes.checks.lazy_arguments import given_classes
 from nnx_migrate.rewrite.classes.checks.lazy_forms import check_lazy_forms
 from nnx_migrate.rewrite.classes.checks.lazy_submodules import check_lazy_submodules
+from nnx_migrate.rewrite.classes.checks.list_pops import check_taken_out
 from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
 from nnx_migrate.rewrite.classes.checks.module_calls import check_functions
 from nnx_migrate.rewrite.classes.checks.nnx_names import check_nnx_names
 from nnx_migrate.rewrite.classes.checks.stacking import check_late
-from nnx_migrate.rewrite.classes.checks.taken_out import check_taken_out
 from nnx_migrate.rewrite.classes.checks.transformed_draws import check_transformed_draws
 from nnx_migrate.rewrite.classes.checks.trees import check_dicts, check_trees
 from nnx_migrate.rewrite.classes.class_parts import ClassParts

@@ -32,8 +32,8 @@ from nnx_migrate.rewrite.classes.inheritance import Inherited
 from nnx_migrate.rewrite.classes.setup.body import SetupPart
 from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute, stream_name
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.writing.base_sizes import handed_size
 from nnx_migrate.rewrite.classes.writing.document import class_docstring, init_docstring
-from nnx_migrate.rewrite.classes.writing.handed import handed_size
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.rewrite.classes.writing.local_sizes import with_local_sizes
 from nnx_migrate.rewrite.classes.writing.quotes import in_quotes_of

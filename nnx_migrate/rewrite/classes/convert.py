@@ -13,11 +13,11 @@ from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.abstract_methods import check_abstract_methods
 from nnx_migrate.rewrite.classes.checks.captures import check_captures
 from nnx_migrate.rewrite.classes.checks.initial_values import check_initial_values
-from nnx_migrate.rewrite.classes.checks.kept import check_kept
 from nnx_migrate.rewrite.classes.checks.late_bindings import check_late_bindings
 from nnx_migrate.rewrite.classes.checks.output import check_class
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.sizes import check_sizes
+from nnx_migrate.rewrite.classes.checks.stale_values import check_kept
 from nnx_migrate.rewrite.classes.checks.vocabulary import check_vocabulary
 from nnx_migrate.rewrite.classes.class_edits import ClassEdits, class_edits
 from nnx_migrate.rewrite.classes.class_facts import facts_of

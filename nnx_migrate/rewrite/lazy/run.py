@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.rewrite.bugs import described
 from nnx_migrate.rewrite.lazy.leftovers import speaks
-from nnx_migrate.rewrite.lazy.mixed import Kept, keeps
+from nnx_migrate.rewrite.lazy.linen_parts import Kept, keeps
 from nnx_migrate.rewrite.lazy.plan import Mixed, plan_file
 from nnx_migrate.rewrite.lazy.text import mentions_linen, write
 from nnx_migrate.rewrite.loading import reason_of, relative

@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.loops.rounds import read_program
 from nnx_migrate.rewrite.loops.writing import replacement
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.request import RewriteRequest
-from nnx_migrate.rewrite.starred import means_other
+from nnx_migrate.rewrite.star_imports import means_other
 from nnx_migrate.source.project import Module, Project, parse
 from nnx_migrate.source.roots import import_names
 

@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.outside.closures import reads_module
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, Unknown
 from nnx_migrate.rewrite.outside.module_values import Kind, may_hold, may_take_module
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.sizes.fields.given import fields_with_modules
+from nnx_migrate.sizes.fields.constructor_arguments import fields_with_modules
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.names import Assignment

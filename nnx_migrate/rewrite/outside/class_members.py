@@ -16,8 +16,8 @@ from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, parameter_names, positional_names
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.string_names import written_names
 from nnx_migrate.source.walking import each, walk
-from nnx_migrate.source.written import written_names
 
 _OF_CLASSES = frozenset({"classmethod", "staticmethod"})
 _OWNER = frozenset({"super", "__class__"})

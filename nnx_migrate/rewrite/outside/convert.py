@@ -7,7 +7,7 @@ from nnx_migrate.rewrite.outside.factories import convert_factories, convert_sco
 from nnx_migrate.rewrite.outside.lazily import convert_lazily
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.outside.references import convert_references
-from nnx_migrate.source.linked import linked_modules
+from nnx_migrate.source.linen_modules import linked_modules
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.takers import asking_calls
 

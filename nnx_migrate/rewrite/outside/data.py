@@ -9,7 +9,7 @@ from typing import Literal
 
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import Outcome, SizeArgument
-from nnx_migrate.rewrite.classes.checks.handed_modules import HandedModules
+from nnx_migrate.rewrite.classes.checks.lazy_module_fields import HandedModules
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.sizes.factory_calls import FactoryFunction
 

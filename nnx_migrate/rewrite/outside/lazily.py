@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unk
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.source.attribute_uses import SETTERS, attribute_uses
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.linen_modules import class_homes
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.takers import asking_calls, takers

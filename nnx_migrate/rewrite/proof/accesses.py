@@ -15,7 +15,7 @@ from functools import cached_property
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.source.attribute_uses import attribute_uses
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.linen_modules import class_homes
 from nnx_migrate.source.names import Assignment, Definition, Import, first_name, last_name
 from nnx_migrate.source.project import Module, Project, Scope
 

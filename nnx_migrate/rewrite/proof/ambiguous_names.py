@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.proof.accesses import Access
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.linen_modules import class_homes
 from nnx_migrate.source.names import Definition, Import, Opaque, imported_names
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each

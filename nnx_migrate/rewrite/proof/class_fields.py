@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.members import classes_of
 from nnx_migrate.sizes.candidates import candidates_of
-from nnx_migrate.sizes.fields.given import COPYING
+from nnx_migrate.sizes.fields.constructor_arguments import COPYING
 from nnx_migrate.source.attribute_uses import attribute_uses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.rewrite.proof.carried import INTERFACE, is_carried
 from nnx_migrate.rewrite.proof.graph import Graph
 from nnx_migrate.rewrite.proof.members import classes_of, made_of
+from nnx_migrate.rewrite.proof.value_uses import INTERFACE, is_carried
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.modules import FUNCTIONS
 from nnx_migrate.source.names import FunctionNode

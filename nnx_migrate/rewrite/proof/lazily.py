@@ -20,7 +20,6 @@ from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
-from nnx_migrate.rewrite.proof.dropped import is_dropped
 from nnx_migrate.rewrite.proof.factories import factory_fields, factory_reads
 from nnx_migrate.rewrite.proof.field_modules import Arguments, FieldModules
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
@@ -35,6 +34,7 @@ from nnx_migrate.rewrite.proof.reading import (
     said,
 )
 from nnx_migrate.rewrite.proof.starts import said_around_starts
+from nnx_migrate.rewrite.proof.temporary_modules import is_dropped
 from nnx_migrate.rewrite.proof.unbound import (
     is_special,
     methods_of,

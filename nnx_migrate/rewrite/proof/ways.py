@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.module_hooks import hooked_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
-from nnx_migrate.source.linked import linked_modules
+from nnx_migrate.source.linen_modules import linked_modules
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.takers import takers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from nnx_migrate.sizes.fields.given import COPYING
+from nnx_migrate.sizes.fields.constructor_arguments import COPYING
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.modules import Module, Scope

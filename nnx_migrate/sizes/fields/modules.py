@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from nnx_migrate.sizes.annotations import annotated_symbol
-from nnx_migrate.sizes.fields.given import fields_with_modules
+from nnx_migrate.sizes.fields.constructor_arguments import fields_with_modules
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk

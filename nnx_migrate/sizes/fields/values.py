@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.fields.attributes import given_attributes
-from nnx_migrate.sizes.fields.given import given_to_fields
+from nnx_migrate.sizes.fields.constructor_arguments import given_to_fields
 from nnx_migrate.sizes.fields.literals import bindings_at, numbers_of_range, parts_of
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from nnx_migrate.abstract.values import CallForm, Submodule
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.source.linked import linked_modules
+from nnx_migrate.source.linen_modules import linked_modules
 from nnx_migrate.source.other_values import is_no_module
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import has_starred, is_self, walk

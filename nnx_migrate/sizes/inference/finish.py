@@ -13,10 +13,10 @@ from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.values import Choice, Sequence, Use, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
+from nnx_migrate.sizes.inference.base_arguments import Found, handed_to_bases
 from nnx_migrate.sizes.inference.checks import misplaced, only_elsewhere
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.early_sizes import spell_early_sizes
-from nnx_migrate.sizes.inference.inherited import Found, handed_to_bases
 from nnx_migrate.sizes.inference.initial_call import METHOD
 from nnx_migrate.sizes.inference.parts import reaching
 from nnx_migrate.sizes.inference.places import entered_at

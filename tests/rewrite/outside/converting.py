@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Collection, Mapping
 
 from nnx_migrate.model import Outcome, SizeArgument
-from nnx_migrate.rewrite.classes.checks.handed_modules import HandedModules
+from nnx_migrate.rewrite.classes.checks.lazy_module_fields import HandedModules
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, convert_outside
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of

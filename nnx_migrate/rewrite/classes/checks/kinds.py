@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, receiver_of, submodule_keys
 from nnx_migrate.rewrite.classes.reading.annotations import alternatives
 from nnx_migrate.rewrite.classes.reading.holders import Holders
-from nnx_migrate.sizes.fields.given import fields_with_modules
+from nnx_migrate.sizes.fields.constructor_arguments import fields_with_modules
 from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.classes import ClassInfo, Field, is_linen_class
 from nnx_migrate.source.modules import FUNCTIONS

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable
 from nnx_migrate.rewrite.classes.reading.annotations import is_array
-from nnx_migrate.sizes.fields.given import values_given
+from nnx_migrate.sizes.fields.constructor_arguments import values_given
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment, FunctionNode, parameter_names

@@ -10,12 +10,12 @@ from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.calls import with_arguments
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.rewrite.classes.compact.late import parameters_of
+from nnx_migrate.rewrite.classes.compact.call_variables import parameters_of
 from nnx_migrate.rewrite.classes.compact.local_uses import LocalUses
 from nnx_migrate.rewrite.classes.compact.moves import Moves, refusal
 from nnx_migrate.rewrite.classes.compact.partial_moves import PartialMoves
 from nnx_migrate.rewrite.classes.data import ConversionContext
-from nnx_migrate.rewrite.classes.fields.late import call_fields, late_arguments
+from nnx_migrate.rewrite.classes.fields.call_fields import call_fields, late_arguments
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.questions import ANSWER
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name

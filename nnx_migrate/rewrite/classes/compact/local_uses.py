@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from nnx_migrate.rewrite.classes.compact.late import bound_again, parameters_of
+from nnx_migrate.rewrite.classes.compact.call_variables import bound_again, parameters_of
 from nnx_migrate.rewrite.classes.compact.moves import Moves, refusal
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.modules import Parents

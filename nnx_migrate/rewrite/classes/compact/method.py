@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.compact.late import parameters_of
+from nnx_migrate.rewrite.classes.compact.call_variables import parameters_of
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.naming import Count

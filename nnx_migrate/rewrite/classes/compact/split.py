@@ -11,9 +11,9 @@ from nnx_migrate.edit.expressions import dotted, tree_of
 from nnx_migrate.edit.statements import GONE, TAKEN, Statement, assign
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.call_conditions import check_in_call, note_of, renumbering
+from nnx_migrate.rewrite.classes.compact.call_variables import parameters_of
 from nnx_migrate.rewrite.classes.compact.draws import check_unseen_draws, draws_before
 from nnx_migrate.rewrite.classes.compact.emit import needs_counter
-from nnx_migrate.rewrite.classes.compact.late import parameters_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer

@@ -16,10 +16,10 @@ from nnx_migrate.rewrite.classes.compact.call_conditions import (
     tested_parameters,
 )
 from nnx_migrate.rewrite.classes.compact.call_options import moves_of
+from nnx_migrate.rewrite.classes.compact.call_variables import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.conditional_calls import check_calls
 from nnx_migrate.rewrite.classes.compact.guards import guards_of
 from nnx_migrate.rewrite.classes.compact.last_rounds import refuse_last_rounds
-from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.moves import Moves
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes

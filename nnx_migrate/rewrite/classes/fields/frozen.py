@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from nnx_migrate.rewrite.classes.reading.annotations import is_container, unquoted
 from nnx_migrate.sizes.factories import factory_functions
-from nnx_migrate.sizes.fields.given import Given, given_to_fields
+from nnx_migrate.sizes.fields.constructor_arguments import Given, given_to_fields
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment

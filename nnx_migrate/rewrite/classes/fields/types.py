@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes.reading.annotations import (
     unquoted,
     words_of,
 )
-from nnx_migrate.sizes.fields.given import values_given
+from nnx_migrate.sizes.fields.constructor_arguments import values_given
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, is_none_literal, is_self, names_in, walk

@@ -15,8 +15,8 @@ from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, last_name
 from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.string_names import written_names
 from nnx_migrate.source.walking import each, walk
-from nnx_migrate.source.written import written_names
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.classes import arguments_by_field
-from nnx_migrate.source.linked import linked_modules
+from nnx_migrate.source.linen_modules import linked_modules
 from nnx_migrate.source.names import Assignment, last_name
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_migrate.source.linked import linked_modules
+from nnx_migrate.source.linen_modules import linked_modules
 from nnx_migrate.source.project import Project, parse
 
 NET = "import flax.linen as nn\nclass Net(nn.Module):\n    width: int = 3\n"

@@ -1,6 +1,6 @@
 """Modules that code makes, runs on variables and drops: ``Block(8, parent=None).apply(variables, x)``.
 
-What an explicit class reads may do that with the lazy form of another one (`sizes.detached`): arrays go
+What an explicit class reads may do that with the lazy form of another one (`sizes.parentless`): arrays go
 in, arrays come out, and no module in Linen's style reaches the class that reads it, none of its own the
 lazy one.
 """
@@ -14,8 +14,8 @@ from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.rewrite.outside.places import Places
 from nnx_migrate.rewrite.proof.called_parameters import called_parameters
-from nnx_migrate.rewrite.proof.carried import hands_attributes
-from nnx_migrate.sizes.detached import unattached
+from nnx_migrate.rewrite.proof.value_uses import hands_attributes
+from nnx_migrate.sizes.parentless import unattached
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.names import named_parameters
