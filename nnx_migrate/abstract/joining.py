@@ -63,22 +63,24 @@ def join(test: Expr | None, yes: Value, no: Value) -> Value:
     return Choice(tuple(unique)) if len(unique) <= 8 else Unknown("too many possibilities")
 
 
-def join_given(
-    given: Mapping[str, bool], left_out: Mapping[str, bool], yes: Value, no: Value
+def join_by_presence(
+    presence: Mapping[str, bool], left_out: Mapping[str, bool], yes: Value, no: Value
 ) -> Value:
     """The value after a test on whether a parameter is None: the parameter itself, or another array.
 
-    ``given`` says what is known where ``yes`` holds, ``left_out`` where ``no`` does.
+    ``presence`` says what is known where ``yes`` holds, ``left_out`` where ``no`` does.
     """
     joined = join(None, yes, no)
-    if len(given) != 1 or not isinstance(joined, Choice):
+    if len(presence) != 1 or not isinstance(joined, Choice):
         return joined
-    ((path, is_given),) = given.items()
+    ((path, is_given),) = presence.items()
     if left_out != {path: not is_given}:  # it may be given on both sides
         return joined
     own, other = (yes, no) if is_given else (no, yes)
     is_own = isinstance(own, Argument) and own.path == path
-    return Choice((own, other), given=path) if is_own and as_array(other) is not None else joined
+    return (
+        Choice((own, other), parameter=path) if is_own and as_array(other) is not None else joined
+    )
 
 
 def join_all(test: Expr | None, values: Sequence_[Value]) -> Value:

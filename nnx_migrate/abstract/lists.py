@@ -6,10 +6,10 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.joining import join_all
 from nnx_migrate.abstract.values import (
     Choice,
-    Extended,
-    Joined,
+    ConcatenatedList,
+    ExtendedList,
     Perhaps,
-    Repeated,
+    RepeatedItem,
     Rounds,
     Sequence,
     Unknown,
@@ -17,27 +17,27 @@ from nnx_migrate.abstract.values import (
 )
 
 
-def parts_of(value: Value) -> tuple[Sequence | Repeated | Rounds, ...] | None:
+def parts_of(value: Value) -> tuple[Sequence | RepeatedItem | Rounds, ...] | None:
     """The parts of a list, in their order; None for what is no list."""
     match value:
-        case Sequence() | Repeated() | Rounds():
+        case Sequence() | RepeatedItem() | Rounds():
             return (value,)
-        case Extended(first=first, rest=rest):
+        case ExtendedList(first=first, rest=rest):
             return Sequence(first, is_list=True), rest
-        case Joined(parts=parts):
+        case ConcatenatedList(parts=parts):
             return parts
     return None
 
 
 def joined_lists(*values: Value) -> Value:
     """Lists one after the other; Unknown where one of them is."""
-    found: list[Sequence | Repeated | Rounds] = []
+    found: list[Sequence | RepeatedItem | Rounds] = []
     for value in values:
         parts = parts_of(value)
         if parts is None:
             return Unknown("a list with parts that nobody knows")
         found += [one for one in parts if one != Sequence((), is_list=True)]
-    return Joined(tuple(found))
+    return ConcatenatedList(tuple(found))
 
 
 def with_perhaps(value: Value) -> Sequence | None:
@@ -59,11 +59,11 @@ def with_perhaps(value: Value) -> Sequence | None:
     return None if left else Sequence(tuple(items), is_list=True)
 
 
-def alike(value: Joined) -> Repeated:
+def alike(value: ConcatenatedList) -> RepeatedItem:
     """A list of parts as one of which each item may be any of theirs."""
     items: list[Value] = []
     for part in value.parts:
         rounds = part.each.item if isinstance(part, Rounds) else part
         items += rounds.items if isinstance(rounds, Sequence) else [rounds]
-    items = [one.item if isinstance(one, Repeated) else one for one in items]
-    return Repeated(join_all(None, items))
+    items = [one.item if isinstance(one, RepeatedItem) else one for one in items]
+    return RepeatedItem(join_all(None, items))

@@ -14,14 +14,14 @@ from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
-    Extended,
+    ConcatenatedList,
+    ExtendedList,
     Instance,
-    Joined,
     Library,
     Perhaps,
     Record,
-    Repeated,
     RepeatedDict,
+    RepeatedItem,
     Rounds,
     Sequence,
     Static,
@@ -95,7 +95,7 @@ def is_scalar(value: Value) -> bool:
 def class_name(module: Submodule | Instance) -> str:
     """Class name under which Linen counts a submodule; "" when only known at run time."""
     if isinstance(module, Instance):
-        lifted = module.lifted
+        lifted = module.lift
         return "" if lifted is None else f"{lifted}{module.info.node.name}"
     return module.class_name or module.symbol.rpartition(".")[2]
 
@@ -107,15 +107,15 @@ def held_modules(value: Value) -> Iterator[Submodule | Instance]:
             yield value
         case Sequence(items=items):
             yield from (one for item in items for one in held_modules(item))
-        case Repeated(item=item) | RepeatedDict(each=Repeated(item=item)):
+        case RepeatedItem(item=item) | RepeatedDict(each=RepeatedItem(item=item)):
             yield from held_modules(item)
-        case Extended(first=first, rest=rest):
+        case ExtendedList(first=first, rest=rest):
             yield from (one for item in (*first, rest) for one in held_modules(item))
         case Rounds(each=each):
             yield from held_modules(each)
         case Perhaps(item=item):
             yield from held_modules(item)
-        case Joined(parts=parts):
+        case ConcatenatedList(parts=parts):
             yield from (one for part in parts for one in held_modules(part))
         case Record(entries=entries):
             yield from (one for item in entries.values() for one in held_modules(item))

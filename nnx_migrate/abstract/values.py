@@ -163,7 +163,7 @@ class Sequence(Value):
 
 
 @dataclass(frozen=True)
-class Repeated(Value):
+class RepeatedItem(Value):
     """A sequence of unknown length whose items are alike: a comprehension, a filled list.
 
     ``origin`` is the loop that made it; ``source`` what that loop ran over, by loop variable.
@@ -173,23 +173,23 @@ class Repeated(Value):
     length: Expr | None = None
     origin: ast.AST | None = None
     last: dict[str, Expr] = field(default_factory=dict, compare=False)
-    reordered: bool = False  # not in the order of the loop that made it
+    is_reordered: bool = False  # not in the order of the loop that made it
     is_numbered: bool = True  # False: only some rounds made an item, nobody knows which
 
 
 @dataclass(frozen=True)
-class Extended(Value):
+class ExtendedList(Value):
     """A list of a few known items followed by what a loop appended."""
 
     first: tuple[Value, ...]
-    rest: Repeated
+    rest: RepeatedItem
 
 
 @dataclass(frozen=True)
 class RepeatedDict(Value):
     """A dict of submodules that a loop makes: no key tells them apart, only loops go through all of them."""
 
-    each: Repeated
+    each: RepeatedItem
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Rounds(Value):
     The item of ``each`` is the `Sequence` of what one round appends.
     """
 
-    each: Repeated
+    each: RepeatedItem
 
 
 @dataclass(frozen=True)
@@ -211,10 +211,10 @@ class Perhaps(Value):
 
 
 @dataclass(frozen=True)
-class Joined(Value):
+class ConcatenatedList(Value):
     """A list of several parts, one after the other: ``[Dense(8), *blocks, Dense(2)]``."""
 
-    parts: tuple[Sequence | Repeated | Rounds, ...]
+    parts: tuple[Sequence | RepeatedItem | Rounds, ...]
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,9 @@ class Choice(Value):
 
     options: tuple[Value, ...]
     test: Expr | None = None  # with two options: the first one when it holds
-    given: str | None = None  # with two: the first one when this parameter of the call is not None
+    parameter: str | None = (
+        None  # with two: the first one when this parameter of the call is not None
+    )
 
 
 @dataclass(frozen=True)
@@ -258,13 +260,13 @@ class Lift:
 
 @dataclass(frozen=True)
 class Class(Value):
-    """A Linen class of the project as a value; ``lifted`` when it went through nn.remat or so.
+    """A Linen class of the project as a value; ``lift`` says how it went through nn.remat or so.
 
-    ``lifted`` is what Linen puts before the class's name, None when a flag decides it; ``lifts`` are the transformations that change axes, outermost first.
+    ``lift`` is what Linen puts before the class's name, None when a flag decides it; ``lifts`` are the transformations that change axes, outermost first.
     """
 
     info: ClassInfo
-    lifted: str | None = ""
+    lift: str | None = ""
     lifts: tuple[Lift, ...] = ()
 
 
@@ -326,7 +328,7 @@ class Instance(Value):
     call: ast.Call | None
     owner: Instance | None
     factory: bool = False
-    lifted: str | None = ""
+    lift: str | None = ""
     lifts: tuple[Lift, ...] = ()
     attributes: dict[str, Value] = field(default_factory=dict)
     records: dict[int, list[Use]] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Record,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Submodule,
     Unknown,
@@ -99,7 +99,9 @@ def _in_turn(call: ShapeCall, layers: Value) -> Value:
         if len(args) != 1 or kwargs:
             return Unknown("Sequential of several arguments over an unknown list")
         one = (
-            replace(part, item=Sequence((part.item,))) if isinstance(part, Repeated) else part.each
+            replace(part, item=Sequence((part.item,)))
+            if isinstance(part, RepeatedItem)
+            else part.each
         )
         value = call.analysis.call_in_turn(one, args[0], call.layer)
         args, kwargs = _handed_on(value)

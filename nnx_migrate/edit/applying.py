@@ -200,13 +200,13 @@ def _is_statement(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement)
 
 
-def placed(line: Any, made: Sequence[Any]) -> Sequence[Any]:
+def placed(line: Any, statements: Sequence[Any]) -> Sequence[Any]:
     """Statements in the place of a line, with its comments; no statements as they are."""
-    if not made:
-        return made
+    if not statements:
+        return statements
     if not isinstance(line, cst.SimpleStatementLine):
-        return made
-    first, *more = made
+        return statements
+    first, *more = statements
     trailing = line.trailing_whitespace
     if isinstance(first, cst.SimpleStatementLine) and first.trailing_whitespace.comment is None:
         first = first.with_changes(trailing_whitespace=trailing)
@@ -225,19 +225,19 @@ def _ended(statement: Any, newline: cst.Newline) -> Any:
     return statement.with_changes(trailing_whitespace=trailing.with_changes(newline=newline))
 
 
-def _in_string(made: Any, place: Place, quotes: Sequence[str]) -> Any:
+def _in_string(replacement: Any, place: Place, quotes: Sequence[str]) -> Any:
     """A replacement inside of f-strings with such ``quotes``, its own strings in others.
 
     Before Python 3.12 an expression in an f-string has no quotes of it, and no backslashes.
     """
-    found = made.visit(_Requoted(quotes))
+    found = replacement.visit(_QuoteChange(quotes))
     text = code_of(found)
     if any(one in text for one in (*quotes, "\\", "#", "\n")):
         raise Unrenderable(place.node, "an expression inside this f-string cannot be replaced")
     return found
 
 
-class _Requoted(cst.CSTTransformer):
+class _QuoteChange(cst.CSTTransformer):
     """Strings in quotes that the f-strings around do not have."""
 
     def __init__(self, quotes: Sequence[str]) -> None:

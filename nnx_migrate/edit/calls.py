@@ -102,11 +102,11 @@ def _SPACED() -> cst.Comma:
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
-def on_lines(made: cst.Call, comments: Sequence[Comments], unit: str) -> cst.Call:
+def on_lines(call: cst.Call, comments: Sequence[Comments], unit: str) -> cst.Call:
     """The call with each argument on a line of its own, its comments around it."""
     args = []
-    for index, one in enumerate(made.args):
-        is_last = index + 1 == len(made.args)
+    for index, one in enumerate(call.args):
+        is_last = index + 1 == len(call.args)
         following = NONE if is_last else comments[index + 1]
         own = comments[index]
         behind, more = own.beside[:1], own.beside[1:]
@@ -115,7 +115,7 @@ def on_lines(made: cst.Call, comments: Sequence[Comments], unit: str) -> cst.Cal
         comma = cst.Comma(whitespace_after=_line_end(behind, between, unit, indent))
         args.append(one.with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace("")))
     before = _line_end((), comments[0].above, unit, unit)
-    return made.with_changes(args=args, whitespace_before_args=before)
+    return call.with_changes(args=args, whitespace_before_args=before)
 
 
 def _line_end(
@@ -222,9 +222,9 @@ def space_after(one: cst.Arg) -> Any:
 # ---- reading
 
 
-def left_out(old: Any, *made: Any, taken: Iterable[str] = ()) -> list[str]:
-    """The comments inside ``old`` that neither ``made`` nor ``taken`` has, in order."""
-    kept = Counter([*taken, *(comment for one in made for comment in comments_in(one))])
+def left_out(old: Any, *new: Any, used_comments: Iterable[str] = ()) -> list[str]:
+    """The comments inside ``old`` that neither ``new`` nor ``used_comments`` has, in order."""
+    kept = Counter([*used_comments, *(comment for one in new for comment in comments_in(one))])
     left = []
     for comment in comments_in(old):
         if kept[comment]:

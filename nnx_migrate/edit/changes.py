@@ -17,7 +17,7 @@ from nnx_migrate.edit.walking import comments_in
 
 def change_import(draft: Draft, statement: ast.stmt, change: ImportChange) -> None:
     """Make an import statement what ``change`` says, in its place."""
-    if not change.after and not change.taken:
+    if not change.after and not change.positions:
         draft.change(statement, lambda node: _renamed(node, change))
     else:
         draft.change_lines(statement, lambda node: _lines(node, change))
@@ -30,18 +30,18 @@ def _renamed(node: Any, change: ImportChange) -> Any:
 
 
 def _lines(node: Any, change: ImportChange) -> list[Line]:
-    if change.taken and change.module is not None:
-        first = imports.move_names(node, change.taken, change.module)
+    if change.positions and change.module is not None:
+        first = imports.move_names(node, change.positions, change.module)
     else:
         first = [Line(_renamed(node, change))]
     return [*first, *_new(change.after)]
 
 
-def _new(wanted: Sequence[NewImport]) -> list[Line]:
+def _new(new_imports: Sequence[NewImport]) -> list[Line]:
     """Import statements, one per module that names are taken from."""
     lines: list[Line] = []
     names: dict[str, list[tuple[str, str | None]]] = {}
-    for one in wanted:
+    for one in new_imports:
         if one.name is None:
             lines.append(Line(imports.import_module(one.module, one.alias)))
         else:
@@ -67,13 +67,13 @@ def change_owner(draft: Draft, place: ast.Attribute, owner: str) -> None:
     draft.change(place, edit)
 
 
-def replace(draft: Draft, place: ast.expr, dotted: str) -> None:
+def replace(draft: Draft, place: ast.expr, name: str) -> None:
     """Put a dotted name in the place of an expression without comments."""
 
     def edit(node: Any) -> Any:
         if comments_in(node):
             raise EditError(f"line {place.lineno}: a comment inside a dotted name")
-        return dotted_node(dotted).with_changes(lpar=node.lpar, rpar=node.rpar)
+        return dotted_node(name).with_changes(lpar=node.lpar, rpar=node.rpar)
 
     draft.change(place, edit)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 
-class Uncommented(cst.CSTTransformer):
+class CommentRemover(cst.CSTTransformer):
     """Drops every comment, and the lines that hold nothing else."""
 
     def leave_TrailingWhitespace(  # noqa: D102

@@ -25,12 +25,12 @@ class ImportChange:
     """What becomes of one import statement; also of any other that gets imports ``after`` it.
 
     ``names``: of ``import a, b``, the modules in their order. ``module``: of ``from a import b``,
-    where the names at the positions ``taken`` come from now; all of them when it is empty.
+    where the names at those ``positions`` come from now; all of them when it is empty.
     """
 
     names: tuple[str, ...] | None = None
     module: str | None = None
-    taken: frozenset[int] = frozenset()
+    positions: frozenset[int] = frozenset()
     after: tuple[NewImport, ...] = ()
 
 

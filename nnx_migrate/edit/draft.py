@@ -16,7 +16,7 @@ from typing import Any
 import libcst as cst
 
 from nnx_migrate.edit.data import EditError, Line
-from nnx_migrate.edit.pairing import Unpaired, pair
+from nnx_migrate.edit.pairing import PairingError, pair
 from nnx_migrate.edit.parsing import check_line_ends, parsed
 from nnx_migrate.edit.statements import comment_lines, commented
 from nnx_migrate.edit.visiting import may_hold_edits
@@ -77,7 +77,7 @@ class Draft:
             raise EditError(f"LibCST changes white space in what begins on line {part.first}")
         try:
             pairs = pair(ast.Module(part.statements, []), module, places)
-        except Unpaired as error:
+        except PairingError as error:
             raise EditError(f"its two syntax trees differ ({error}); please report this") from error
         missing = [one for one in places if one not in pairs]
         if missing:

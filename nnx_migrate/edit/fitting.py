@@ -57,25 +57,27 @@ class Place:
     field: str
 
 
-def fitted(made: Any, old: Any, place: Place) -> Any:
+def fitted(replacement: Any, old: Any, place: Place) -> Any:
     """A replacement with the parentheses that it had, and those that it needs."""
     if not isinstance(old, cst.BaseExpression):
-        return made
+        return replacement
     if old.lpar and not isinstance(old, cst.Tuple):
-        if made.lpar and not isinstance(made, cst.Tuple):
-            return made
-        made = made.with_changes(lpar=[*old.lpar, *made.lpar], rpar=[*made.rpar, *old.rpar])
-    elif not _fits(made, place):
-        made = parenthesized(made)
-    return made
+        if replacement.lpar and not isinstance(replacement, cst.Tuple):
+            return replacement
+        replacement = replacement.with_changes(
+            lpar=[*old.lpar, *replacement.lpar], rpar=[*replacement.rpar, *old.rpar]
+        )
+    elif not _fits(replacement, place):
+        replacement = parenthesized(replacement)
+    return replacement
 
 
-def _fits(made: Any, place: Place) -> bool:
-    if isinstance(made, cst.Integer | cst.Float | cst.Imaginary):
+def _fits(replacement: Any, place: Place) -> bool:
+    if isinstance(replacement, cst.Integer | cst.Float | cst.Imaginary):
         return not (isinstance(place.parent, ast.Attribute) and place.field == "value")
     is_target = isinstance(place.parent, ast.For) and place.field == "target"
-    if is_operand(made) or is_target:
+    if is_operand(replacement) or is_target:
         return True
     if isinstance(place.parent, ast.Call) and isinstance(place.node, ast.GeneratorExp):
-        return is_element(made)
-    return is_element(made) and place.field in _OPEN_FIELDS.get(type(place.parent), ())
+        return is_element(replacement)
+    return is_element(replacement) and place.field in _OPEN_FIELDS.get(type(place.parent), ())

@@ -44,8 +44,8 @@ def with_names(statement: cst.Import, names: Sequence[str]) -> cst.Import:
     return statement.with_changes(names=changed)
 
 
-def move_names(statement: cst.ImportFrom, taken: Collection[int], module: str) -> list[Line]:
-    """Let the names at the positions ``taken`` come from another module, in a line of their own.
+def move_names(statement: cst.ImportFrom, positions: Collection[int], module: str) -> list[Line]:
+    """Let the names at some ``positions`` come from another module, in a line of their own.
 
     At least one name must stay.
     """
@@ -56,7 +56,7 @@ def move_names(statement: cst.ImportFrom, taken: Collection[int], module: str) -
     between = [gaps[0]]  # white space in front of each kept name, and behind the last
     for position, alias in enumerate(aliases):
         before, after = gaps[position], gaps[position + 1]
-        if position not in taken:
+        if position not in positions:
             kept.append(alias)
             between.append(after)
             continue
@@ -75,17 +75,17 @@ def move_names(statement: cst.ImportFrom, taken: Collection[int], module: str) -
     return [Line(rest), Line(new, (*above, *beside[1:]), beside[0] if beside else None)]
 
 
-def without_names(statement: Any, taken: Collection[int]) -> tuple[Any, list[str]]:
+def without_names(statement: Any, positions: Collection[int]) -> tuple[Any, list[str]]:
     """An import statement with some names left out, and their comments; one name must stay.
 
     Comments on lines of their own stay where they were.
     """
     names = list(statement.names)
-    kept = [one for i, one in enumerate(names) if i not in taken]
-    ends = len(names) - 1 not in taken
+    kept = [one for i, one in enumerate(names) if i not in positions]
+    ends = len(names) - 1 not in positions
     lost = [
         comment
-        for i in taken
+        for i in positions
         for comment in _beside(_behind(names[i], statement if i == len(names) - 1 else None))
     ]
     if ends:
@@ -135,15 +135,15 @@ def _gaps(statement: cst.ImportFrom, aliases: Sequence[cst.ImportAlias]) -> list
 
 
 def _rebuilt(
-    statement: cst.ImportFrom, kept: list[cst.ImportAlias], gaps: list[_Gap]
+    statement: cst.ImportFrom, aliases: list[cst.ImportAlias], gaps: list[_Gap]
 ) -> cst.ImportFrom:
     """The statement with these names and the white space around them."""
     ends = statement.names[-1].comma if not isinstance(statement.names, cst.ImportStar) else None
     trailing = isinstance(ends, cst.Comma)
     names: list[cst.ImportAlias] = []
-    for position, alias in enumerate(kept):
+    for position, alias in enumerate(aliases):
         gap = gaps[position + 1]
-        if position < len(kept) - 1 or trailing:
+        if position < len(aliases) - 1 or trailing:
             old = alias.comma if isinstance(alias.comma, cst.Comma) else cst.Comma()
             gap = gap if isinstance(gap, cst.ParenthesizedWhitespace) or trailing else _space(gap)
             names.append(alias.with_changes(comma=old.with_changes(whitespace_after=gap)))

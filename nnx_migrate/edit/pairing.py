@@ -17,7 +17,7 @@ import libcst as cst
 Pairs = dict[ast.AST, cst.CSTNode]
 
 
-class Unpaired(Exception):
+class PairingError(Exception):
     """The two trees do not run side by side: please report this with the file."""
 
 
@@ -28,14 +28,14 @@ def pair(tree: ast.Module, module: cst.Module, places: Iterable[ast.AST] | None 
         places: the nodes that are wanted; what they stand in is found, too. None: every node.
 
     Raises:
-        Unpaired: one tree has something that the other has not.
+        PairingError: one tree has something that the other has not.
     """
     walk = _Pairing(None if places is None else _starts(places))
     walk.pairs[tree] = module
     try:
         walk.block(tree.body, module.body)
     except (ValueError, AttributeError, KeyError, TypeError, IndexError) as error:
-        raise Unpaired(f"{type(error).__name__}: {error}") from error
+        raise PairingError(f"{type(error).__name__}: {error}") from error
     return walk.pairs
 
 
@@ -75,7 +75,7 @@ class _Pairing:
         """The statements of a suite."""
         nodes = _flat(body if isinstance(body, Sequence) else body.body)
         if len(statements) != len(nodes):
-            raise Unpaired(f"{len(statements)} statements, {len(nodes)} nodes")
+            raise PairingError(f"{len(statements)} statements, {len(nodes)} nodes")
         for a, c in zip(statements, nodes, strict=True):
             self.statement(a, c)
 

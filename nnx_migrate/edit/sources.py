@@ -31,10 +31,10 @@ class Sources:
     lines: dict[int, Line]
     columns: dict[int, int]
     comments: dict[int, Comments]  # of arguments, by the id of their value
-    kept: tuple[ast.AST, ...]  # so that no id is given twice
+    nodes: tuple[ast.AST, ...]  # so that no id is given twice
 
 
-_KNOWN: WeakKeyDictionary[ast.Module, Sources] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[ast.Module, Sources] = WeakKeyDictionary()
 
 
 def sources_of(text: str, tree: ast.Module) -> Sources:
@@ -43,14 +43,14 @@ def sources_of(text: str, tree: ast.Module) -> Sources:
     Raises:
         EditError: LibCST does not read the file.
     """
-    known = _KNOWN.get(tree)
+    known = _CACHE.get(tree)
     if known is None:
-        known = _KNOWN[tree] = _read(text, tree)
+        known = _CACHE[tree] = _read(text, tree)
     return known
 
 
 def _read(text: str, tree: ast.Module) -> Sources:
-    from nnx_migrate.edit.pairing import Unpaired, pair
+    from nnx_migrate.edit.pairing import PairingError, pair
 
     check_line_ends(text)
     module = parsed(text)
@@ -58,7 +58,7 @@ def _read(text: str, tree: ast.Module) -> Sources:
         raise EditError("LibCST would change white space in it")
     try:
         pairs = pair(tree, module)
-    except Unpaired as error:
+    except PairingError as error:
         raise EditError(f"its two syntax trees differ ({error}); please report this") from error
     smalls = {id(node): key for key, node in pairs.items() if isinstance(key, ast.stmt)}
     lines: dict[int, Line] = {}

@@ -280,10 +280,10 @@ def commented(statement: Any, above: Sequence[str], beside: str | None = None) -
     return after(comment_lines(more), statement) if more else statement
 
 
-def with_inner_comments(made: Sequence[Any], old: Any) -> list[Any]:
+def with_inner_comments(statements: Sequence[Any], old: Any) -> list[Any]:
     """Statements, the first below the comments inside the statement ``old`` that none of them has."""
-    first, *more = made
-    return [after(comment_lines(left_out(old, *made)), first), *more]
+    first, *more = statements
+    return [after(comment_lines(left_out(old, *statements)), first), *more]
 
 
 def without_comments(node: Any) -> Any:
@@ -292,9 +292,9 @@ def without_comments(node: Any) -> Any:
         node = node.with_changes(leading_lines=[])
     if not comments_in(node):
         return node
-    from nnx_migrate.edit.copying import Uncommented
+    from nnx_migrate.edit.copying import CommentRemover
 
-    return node.visit(Uncommented())
+    return node.visit(CommentRemover())
 
 
 def on_one_line(node: Any) -> Any:
@@ -339,12 +339,12 @@ def rewritten_block(
     return found, [one for one in above or [] if one.comment is not None]
 
 
-def _left(node: Any, made: Sequence[Any]) -> list[cst.EmptyLine]:
+def _left(node: Any, statements: Sequence[Any]) -> list[cst.EmptyLine]:
     """The lines that a statement which is gone leaves behind."""
-    if made is TAKEN:
+    if statements is TAKEN:
         return [one for one in node.leading_lines if one.comment is None]
     inside = comments_in(node.with_changes(leading_lines=[]))
-    more = made.comments if isinstance(made, _Leaving) else ()
+    more = statements.comments if isinstance(statements, _Leaving) else ()
     return [*node.leading_lines, *comment_lines([*inside, *more])]
 
 

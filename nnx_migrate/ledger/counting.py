@@ -78,25 +78,25 @@ def _parts(project: Project, paths: Iterable[str], size: int) -> Iterator[list[s
 
 def _count_part(
     project: Project,
-    tainted: Taints,
+    taints: Taints,
     paths: Iterable[str],
-    found: Places,
+    places: Places,
     are_lazy_linen: bool,
 ) -> None:
-    resolver = Resolver(project, tainted)
+    resolver = Resolver(project, taints)
     judge = Judge(Inference(resolver, are_lazy_linen=are_lazy_linen))
     for path in paths:
         unit = project.unit(path)
         if unit is None:
-            found.unreadable.append(path)
+            places.unreadable.append(path)
             continue
         counter = _Counter(unit, resolver, judge)
-        found.references += counter.references()
-        found.classes += counter.classes()
-        found.constructors += counter.constructors()
-        found.methods += counter.methods()
-        found.lazied.update(counter.lazied())
-        found.bases.update(key for scope in unit.classes for key in judge.bases(scope))
+        places.references += counter.references()
+        places.classes += counter.classes()
+        places.constructors += counter.constructors()
+        places.methods += counter.methods()
+        places.lazy_classes.update(counter.lazied())
+        places.bases.update(key for scope in unit.classes for key in judge.bases(scope))
 
 
 class _Counter:

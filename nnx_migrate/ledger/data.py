@@ -45,7 +45,7 @@ class Count:
     Linen module methods on NNX modules, which have none of them. ``constructors`` are calls of the
     project's Linen classes; ``stale_constructors`` are calls of NNX classes that lack the ``rngs``
     their ``__init__`` asks for. ``classes`` are Linen classes.
-    ``unserved`` are NNX classes that annotations give to callers of Linen's methods, where nobody
+    ``missing_lazy_forms`` are NNX classes that annotations give to callers of Linen's methods, where nobody
     makes their lazy form. ``unreadable`` are the paths that do not parse.
     """
 
@@ -57,18 +57,18 @@ class Count:
     constructors: tuple[Place, ...] = ()
     stale_constructors: tuple[Place, ...] = ()
     classes: tuple[Place, ...] = ()
-    unserved: frozenset[str] = frozenset()
+    missing_lazy_forms: frozenset[str] = frozenset()
     paths: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The outcome one input place has in the books; ``claimed`` when the rewriter said so first."""
+    """The outcome one input place has in the books; ``is_claimed`` when the rewriter said so first."""
 
     place: Place
     outcome: Outcome
-    claimed: bool
+    is_claimed: bool
 
 
 @dataclass(frozen=True)
@@ -81,4 +81,4 @@ class Ledger:
     reference_entries: tuple[Entry, ...] = ()
     call_site_entries: tuple[Entry, ...] = ()
     handle_entries: tuple[Entry, ...] = ()
-    unserved: frozenset[str] = frozenset()
+    missing_lazy_forms: frozenset[str] = frozenset()

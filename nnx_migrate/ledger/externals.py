@@ -52,6 +52,6 @@ TO_NNX = frozenset(("flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX"))
 BRIDGE_MODULES = frozenset({"flax.nnx.bridge.Module", "flax.nnx.bridge.module.Module"})
 
 
-def is_class_name(dotted: str) -> bool:
+def is_class_name(name: str) -> bool:
     """Whether a Flax name is a class's: Flax spells classes, and nothing else, with a capital."""
-    return dotted.rpartition(".")[2][:1].isupper()
+    return name.rpartition(".")[2][:1].isupper()

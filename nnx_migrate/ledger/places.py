@@ -18,7 +18,7 @@ class Method:
       mixins: classes that the value may be of, and that only a Linen class below them makes modules.
       if_base: with mixins: whether it counts where one of them is a base of a Linen class, or
         where none is.
-      declared: NNX classes that annotations say the value is of; where the project also makes their
+      annotated_classes: NNX classes that annotations say the value is of; where the project also makes their
         lazy forms, it may be one of those.
     """
 
@@ -26,7 +26,7 @@ class Method:
     place: Place
     mixins: frozenset[ClassKey] = frozenset()
     if_base: bool = False
-    declared: frozenset[ClassKey] = frozenset()
+    annotated_classes: frozenset[ClassKey] = frozenset()
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Places:
 
     Attributes:
       bases: Linen classes and what they inherit from.
-      lazied: classes whose lazy form is made somewhere.
+      lazy_classes: classes whose lazy form is made somewhere.
     """
 
     references: list[Place] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Places:
     classes: list[Place] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     bases: set[ClassKey] = field(default_factory=set)
-    lazied: set[ClassKey] = field(default_factory=set)
+    lazy_classes: set[ClassKey] = field(default_factory=set)
 
     def count(self, paths: tuple[str, ...]) -> Count:
         """All of it, now that every class below a mixin is known."""
@@ -59,7 +59,7 @@ class Places:
                 place for state, place in self.constructors if state == "nnx"
             ),
             classes=_sorted(self.classes),
-            unserved=self._unserved(),
+            missing_lazy_forms=self._unserved(),
             paths=paths,
             unreadable=tuple(sorted(self.unreadable)),
         )
@@ -70,12 +70,14 @@ class Places:
             for one in self.methods
             if one.kind == kind
             and (not one.mixins or one.if_base is not one.mixins.isdisjoint(self.bases))
-            and (not one.declared or not one.declared <= self.lazied)
+            and (not one.annotated_classes or not one.annotated_classes <= self.lazy_classes)
         )
 
     def _unserved(self) -> frozenset[str]:
         """Classes on which annotations promise Linen's methods, and whose lazy form nobody makes."""
-        stale = (one.declared - self.lazied for one in self.methods if "stale" in one.kind)
+        stale = (
+            one.annotated_classes - self.lazy_classes for one in self.methods if "stale" in one.kind
+        )
         return frozenset(name for keys in stale for *_, name in keys)
 
 

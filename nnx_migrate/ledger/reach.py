@@ -16,7 +16,7 @@ from collections.abc import Collection
 from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.resolve import Taints
-from nnx_migrate.ledger.statements import Imported, Statement
+from nnx_migrate.ledger.statements import ImportedName, Statement
 
 _IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
 # Begins with a letter, so that the search for it is one for a plain word.
@@ -59,12 +59,12 @@ def taints(project: Project, size: int) -> Taints:
     return found
 
 
-def _hit(item: _Named, found: Taints) -> bool:
+def _hit(item: _Named, taints: Taints) -> bool:
     """Whether importing that name brings something tainted along."""
     module, name = item
-    names = found.get(module, frozenset())
+    names = taints.get(module, frozenset())
     whole = name in ("", "*") and bool(names)
-    return whole or name in names or "*" in names or bool(found.get(f"{module}.{name}"))
+    return whole or name in names or "*" in names or bool(taints.get(f"{module}.{name}"))
 
 
 def _imports_flax(text: str) -> bool:
@@ -96,45 +96,45 @@ def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
     return match[1] if match is not None else ""
 
 
-def _tainted(statements: list[Statement], found: Taints, project: Project) -> frozenset[str]:
+def _tainted(statements: list[Statement], taints: Taints, project: Project) -> frozenset[str]:
     """The globals of a parsed module that mention flax or something tainted, at any remove."""
     names: set[str] = set()
     for one in statements:
         for item in one.imports:
-            if brings_flax(item, found, project):
-                names.update(one.defined or bound_by(item, found, project))
+            if brings_flax(item, taints, project):
+                names.update(one.definitions or bound_by(item, taints, project))
     while True:
         more = {
             name
             for one in statements
-            if not one.mentioned.isdisjoint(names)
-            for name in one.defined
+            if not one.mentions.isdisjoint(names)
+            for name in one.definitions
         }
         if more <= names:
             return frozenset(names)
         names |= more
 
 
-def brings_flax(one: Imported, found: Taints, project: Project) -> bool:
+def brings_flax(one: ImportedName, taints: Taints, project: Project) -> bool:
     """Whether an import brings flax or something tainted along."""
     if one.target.partition(".")[0] == "flax":
         return True
     module = project.locate(one.target, one.importer)
     if one.kind == "import":
         pieces = module.split(".")
-        return any(found.get(".".join(pieces[:size])) for size in range(1, len(pieces) + 1))
-    return _hit((module, "*" if one.kind == "star" else one.name), found)
+        return any(taints.get(".".join(pieces[:size])) for size in range(1, len(pieces) + 1))
+    return _hit((module, "*" if one.kind == "star" else one.name), taints)
 
 
-def bound_by(one: Imported, found: Taints, project: Project) -> Collection[str]:
+def bound_by(one: ImportedName, taints: Taints, project: Project) -> Collection[str]:
     """The names an import binds."""
     if one.kind != "star":
         return one.names
     module = project.locate(one.target, one.importer)
     if module.partition(".")[0] == "flax":
         return {"*"}  # any name at all
-    exported = project.exports(module) if found.get(module) else None
-    return {name for name in found.get(module, ()) if exported is not None and name in exported}
+    exported = project.exports(module) if taints.get(module) else None
+    return {name for name in taints.get(module, ()) if exported is not None and name in exported}
 
 
 def _joined(text: str) -> str:

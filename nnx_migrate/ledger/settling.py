@@ -82,7 +82,7 @@ def settle(
         reference_entries=references.entries,
         call_site_entries=call_sites.entries,
         handle_entries=handles.entries,
-        unserved=after.unserved,
+        missing_lazy_forms=after.missing_lazy_forms,
     )
 
 
@@ -112,12 +112,12 @@ class _Kind:
 
 
 @dataclass(frozen=True)
-class _Settled:
+class _Books:
     entries: tuple[Entry, ...]
     violations: tuple[str, ...]
 
 
-def _settle_kind(kind: _Kind) -> _Settled:
+def _settle_kind(kind: _Kind) -> _Books:
     old, new = _grouped(kind.before, kind.classes), _grouped(kind.after, kind.classes)
     entries: list[Entry] = []
     violations: list[str] = []
@@ -125,10 +125,10 @@ def _settle_kind(kind: _Kind) -> _Settled:
         settled = _settle_group(kind, key, old.get(key, []), new.get(key, []))
         entries.extend(settled.entries)
         violations.extend(settled.violations)
-    return _Settled(tuple(sorted(entries, key=lambda entry: entry.place)), tuple(violations))
+    return _Books(tuple(sorted(entries, key=lambda entry: entry.place)), tuple(violations))
 
 
-def _settle_group(kind: _Kind, key: _Key, old: list[Place], new: list[Place]) -> _Settled:
+def _settle_group(kind: _Kind, key: _Key, old: list[Place], new: list[Place]) -> _Books:
     """Give each input place of one file, owner and symbol its outcome.
 
     As many places as survive are not rewritten. They are taken from those claimed not rewritten
@@ -142,7 +142,7 @@ def _settle_group(kind: _Kind, key: _Key, old: list[Place], new: list[Place]) ->
     for place, claim in order:
         survives, left = left > 0, left - 1
         outcome = _outcome(claim, survives)
-        entries.append(Entry(place, outcome, claimed=claim is outcome))
+        entries.append(Entry(place, outcome, is_claimed=claim is outcome))
         if claim is not None and claim is not outcome and _binding(kind, place, claim):
             violations.append(_broken(kind, place, claim, new))
     for place in sorted(new)[len(old) :]:
@@ -151,7 +151,7 @@ def _settle_group(kind: _Kind, key: _Key, old: list[Place], new: list[Place]) ->
                 f"{_at(place)}: the output has a {kind.noun} of {place.symbol} in {key[1]} that"
                 f" the input does not have; expected at most {len(old)}, found {len(new)}"
             )
-    return _Settled(tuple(entries), tuple(violations))
+    return _Books(tuple(entries), tuple(violations))
 
 
 def _rank(claim: Outcome | None) -> int:

@@ -17,7 +17,7 @@ _ANNOTATED = frozenset({ast.arg, ast.FunctionDef, ast.AnnAssign})
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedName:
     """One name of an import; ``names`` are those it binds, of a star import not known here."""
 
     kind: str  # import, from, star
@@ -31,9 +31,9 @@ class Imported:
 class Statement:
     """One top-level statement: what it binds, what it mentions, which imports it holds."""
 
-    defined: frozenset[str]
-    mentioned: frozenset[str]
-    imports: tuple[Imported, ...]
+    definitions: frozenset[str]
+    mentions: frozenset[str]
+    imports: tuple[ImportedName, ...]
 
 
 def statements_of(tree: ast.Module, path: str, module: str, bodies: bool) -> list[Statement]:
@@ -48,7 +48,7 @@ def statements_of(tree: ast.Module, path: str, module: str, bodies: bool) -> lis
 def _statement(node: ast.stmt, bodies: bool, module: str, package: str) -> Statement:
     """Read one statement in one walk, a class's methods only if ``bodies``."""
     mentioned: set[str] = set()
-    imports: list[Imported] = []
+    imports: list[ImportedName] = []
     declared: set[str] = set()
     pending: list[ast.AST] = [node]
     while pending:
@@ -73,7 +73,7 @@ def _statement(node: ast.stmt, bodies: bool, module: str, package: str) -> State
     return Statement(frozenset(_defined(node, declared)), frozenset(mentioned), tuple(imports))
 
 
-def imports_of(node: ast.Import | ast.ImportFrom, module: str, package: str) -> list[Imported]:
+def imports_of(node: ast.Import | ast.ImportFrom, module: str, package: str) -> list[ImportedName]:
     """The names of an import statement that stands in a module of a package."""
     if isinstance(node, ast.Import):
         found = [
@@ -83,7 +83,7 @@ def imports_of(node: ast.Import | ast.ImportFrom, module: str, package: str) -> 
         target = absolute_module(package, node)
         found = [("star" if one.name == "*" else "from", target, one.name) for one in node.names]
     return [
-        Imported(kind, target, name, module, frozenset(_bound(node, name)))
+        ImportedName(kind, target, name, module, frozenset(_bound(node, name)))
         for kind, target, name in found
     ]
 

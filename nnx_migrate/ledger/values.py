@@ -23,11 +23,11 @@ from nnx_migrate.ledger.scope_data import Scope
 class Instance:
     """An instance of a class, or the result of calling something outside the project.
 
-    ``declared``: an annotation says so, and the value may be the class's lazy form as well.
+    ``is_annotated``: an annotation says so, and the value may be the class's lazy form as well.
     """
 
     of: Symbol | Definition
-    declared: bool = False
+    is_annotated: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def typed(value: Value) -> Values:
             return ANY
         return frozenset({Instance(value)})
     if isinstance(value, Definition) and value.scope.kind == "class":
-        return frozenset({Instance(value, declared=True)})
+        return frozenset({Instance(value, is_annotated=True)})
     return ANY
 
 

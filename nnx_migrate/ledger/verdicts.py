@@ -64,7 +64,7 @@ class Judge:
 
     def declared(self, values: Values) -> frozenset[ClassKey]:
         """The NNX classes of a receiver of which only annotations speak."""
-        classes = (one.of for one in values if isinstance(one, Instance) and one.declared)
+        classes = (one.of for one in values if isinstance(one, Instance) and one.is_annotated)
         scopes = (one.scope for one in classes if isinstance(one, Definition))
         return frozenset(class_key(one) for one in scopes if self.inference.state(one) == "nnx")
 
@@ -77,22 +77,22 @@ class Judge:
         """The verdict on one possible receiver."""
         if isinstance(value, Instance):
             if isinstance(value.of, Symbol):
-                return self.outside(value.of.name, method, called=True)
+                return self.outside(value.of.name, method, is_called=True)
             return self.of_class(value.of.scope, method)
         if isinstance(value, Definition):
             is_class = value.scope.kind == "class"
             return self.of_class(value.scope, method) if is_class else Verdict.NO
         if isinstance(value, Symbol):
-            return Verdict.NO if value.module else self.outside(value.name, method, called=False)
+            return Verdict.NO if value.module else self.outside(value.name, method, is_called=False)
         return Verdict.MAYBE if isinstance(value, Unknown) else Verdict.NO
 
-    def outside(self, name: str, method: str, *, called: bool) -> Verdict:
+    def outside(self, name: str, method: str, *, is_called: bool) -> Verdict:
         """A class outside the project (its methods taken unbound) or what calling it gives."""
         if under(name.partition(".")[0], "builtins") or name.partition(".")[0] in NOT_FLAX:
             return Verdict.NO
         if under(name, LINEN) and not is_class_name(name):
-            return Verdict.MAYBE if called else Verdict.NO
-        if under(name, "flax.nnx") and not called and not is_class_name(name):
+            return Verdict.MAYBE if is_called else Verdict.NO
+        if under(name, "flax.nnx") and not is_called and not is_class_name(name):
             return Verdict.NO
         if symbol_state(name) == "nnx" and not lacks_method(name, method):
             return Verdict.NO

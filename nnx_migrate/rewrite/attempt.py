@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import GONE, Made, Renderer, Replacement
 from nnx_migrate.edit.statements import TAKEN
-from nnx_migrate.rewrite.classes.checks.lazy_module_fields import HandedModules
+from nnx_migrate.rewrite.classes.checks.lazy_module_fields import LazyModuleFields
 from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.rewrite.imports import (
     ImportConflict,
@@ -18,14 +18,14 @@ from nnx_migrate.rewrite.imports import (
     used_imports,
 )
 from nnx_migrate.rewrite.keep import kept_lines
-from nnx_migrate.rewrite.loading import Loaded
+from nnx_migrate.rewrite.loading import RewriteInput
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
-from nnx_migrate.rewrite.outside.data import Doubted
+from nnx_migrate.rewrite.outside.data import DoubtfulPlace
 from nnx_migrate.rewrite.outside.factories import passed_sizes
 from nnx_migrate.rewrite.outside.holding import fields_of_modules, open_fields
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.rewrite.star_imports import means_other, names_left
+from nnx_migrate.rewrite.star_imports import exported_imports, means_other
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.project import Module, Project
 
@@ -45,99 +45,105 @@ class Attempt:
     decisions: Decisions
     texts: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, tuple[Remark, ...]] = field(default_factory=dict)
-    failed: dict[str, Failure] = field(default_factory=dict)
-    kept: dict[str, frozenset[int]] = field(default_factory=dict)  # lines that the user keeps
-    edited: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes around classes
+    failures: dict[str, Failure] = field(default_factory=dict)
+    keep_lines: dict[str, frozenset[int]] = field(default_factory=dict)  # lines that the user keeps
+    edited_nodes: dict[str, frozenset[int]] = field(
+        default_factory=dict
+    )  # ids of nodes around classes
     lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes with lazy(Class)
     explicit: dict[str, frozenset[int]] = field(default_factory=dict)  # of those with the class
-    doubts: dict[str, tuple[Doubted, ...]] = field(default_factory=dict)
-    placed: set[str] = field(default_factory=set)  # those that are built so somewhere
+    doubts: dict[str, tuple[DoubtfulPlace, ...]] = field(default_factory=dict)
+    mentions: set[str] = field(default_factory=set)  # those that are built so somewhere
     taking: set[str] = field(default_factory=set)  # of those that are given modules
     inherits: bool = False  # whether classes that stay are made lazy by a base of their own
     values: set[str] = field(default_factory=set)  # lazy classes that are used as values
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
     open_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    handed: HandedModules | None = None
+    module_fields: LazyModuleFields | None = None
 
     def add(self, part: Attempt) -> None:
         """Take in what comes of another file."""
         self.texts |= part.texts
         self.remarks |= part.remarks
-        self.failed |= part.failed
-        self.kept |= part.kept
-        self.edited |= part.edited
+        self.failures |= part.failures
+        self.keep_lines |= part.keep_lines
+        self.edited_nodes |= part.edited_nodes
         self.lazy |= part.lazy
         self.explicit |= part.explicit
         self.doubts |= part.doubts
-        self.placed |= part.placed
+        self.mentions |= part.mentions
         self.taking |= part.taking
         self.inherits |= part.inherits
         self.values |= part.values
 
 
 @dataclass(frozen=True)
-class _Written:
+class _FileText:
     """The new text of a file, and what led to it.
 
     Attributes:
-        needed: the imports that the edits need, whether none of those was left out, and the names
+        import_needs: the imports that the edits need, whether none of those was left out, and the names
             that other files still take by a star.
     """
 
     edits: Mapping[int, Made]
-    needed: tuple[frozenset[str], bool, frozenset[str]]
+    import_needs: tuple[frozenset[str], bool, frozenset[str]]
     text: str
 
 
-Memory = dict[str, _Written]  # by path
+Memory = dict[str, _FileText]  # by path
 
 
 def make_attempt(
-    loaded: Loaded,
+    inputs: RewriteInput,
     decisions: Decisions,
-    untouched: frozenset[str] = frozenset(),
+    fixed_paths: frozenset[str] = frozenset(),
     memory: Memory | None = None,
     team: Team | None = None,
 ) -> Attempt:
     """Render every file that changes by what is decided about the classes.
 
     Args:
-        untouched: paths of which nothing but classes may change.
+        fixed_paths: paths of which nothing but classes may change.
         memory: texts of earlier attempts on the same project: most edits are the same again.
         team: who renders them.
     """
     memory = {} if memory is None else memory
-    project, sizes = loaded.project, decisions.sizes
-    opened = open_fields(project, sizes, decisions.converted)
+    project, sizes = inputs.project, decisions.sizes
+    opened = open_fields(project, sizes, decisions.conversions)
     modules_in = fields_of_modules(project, sizes, opened)
-    passed = passed_sizes(project, sizes, decisions.converted)
-    handed = HandedModules(project, {one: sizes[one] for one in decisions.converted}, passed)
+    passed = passed_sizes(project, sizes, decisions.conversions)
+    module_fields = LazyModuleFields(
+        project, {one: sizes[one] for one in decisions.conversions}, passed
+    )
     open_in = {name: own - modules_in[name] for name, own in opened.items()}
-    attempt = Attempt(decisions, modules_in=modules_in, open_in=open_in, handed=handed)
+    attempt = Attempt(
+        decisions, modules_in=modules_in, open_in=open_in, module_fields=module_fields
+    )
     context = OutsideContext(
-        handed=handed,
-        converted=frozenset(decisions.converted),
-        new_arguments={name: sizes[name].new_arguments for name in decisions.converted},
+        module_fields=module_fields,
+        explicit_classes=frozenset(decisions.conversions),
+        new_arguments={name: sizes[name].new_arguments for name in decisions.conversions},
         factories=decisions.factories,
         scope_functions=tuple(decisions.scope_functions.values()),
-        owned=owned_statements(
+        explicit_statements=owned_statements(
             project,
-            [project.linen[name] for name in decisions.converted],
+            [project.linen[name] for name in decisions.conversions],
             [one.node for one in decisions.lazy_factories.values()],
         ),
         modules_in=modules_in,
         open_in=open_in,
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
-        kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
+        keep_classes=frozenset(id(project.linen[name].node) for name in decisions.keep_classes),
     )
 
     def rendered(path: str) -> Attempt:
-        around = None if path in untouched else context
+        around = None if path in fixed_paths else context
         part = Attempt(decisions)
-        _render(project, path, loaded.targets[path], around, part, memory)
+        _render(project, path, inputs.targets[path], around, part, memory)
         return replace(part, decisions=Decisions())  # of which each process has its own
 
-    every = (team or Team()).each({path: path for path in loaded.targets}, rendered)
+    every = (team or Team()).each({path: path for path in inputs.targets}, rendered)
     for part in every.values():
         attempt.add(part)
     return attempt
@@ -152,7 +158,7 @@ def _render(
     memory: Memory,
 ) -> None:
     classes = [c for c in project.linen.values() if c.module is module]
-    converted = {c.name: attempt.decisions.converted.get(c.name) for c in classes}
+    converted = {c.name: attempt.decisions.conversions.get(c.name) for c in classes}
     outside = OutsideResult({}, frozenset(), ())
     if context is not None:
         outside = convert_outside(project, module, context)
@@ -160,18 +166,18 @@ def _render(
     # A file that keeps lazy classes keeps their names for functions, too.
     left = frozenset() if all(converted.values()) else outside.plain
     edits = {one: edit for one, edit in outside.edits.items() if one not in left}
-    edits = _without_kept(module, edits, own)
-    attempt.edited[path] = frozenset(edits)
+    edits = _without_lines(module, edits, own)
+    attempt.edited_nodes[path] = frozenset(edits)
     attempt.lazy[path] = outside.lazy & edits.keys()
     attempt.explicit[path] = outside.explicit & edits.keys()
     attempt.doubts[path] = outside.doubts
     attempt.values |= outside.values
-    attempt.placed |= outside.placed
+    attempt.mentions |= outside.mentions
     attempt.taking |= outside.taking
     attempt.inherits |= outside.inherits
     needed = outside.imports if edits else frozenset()
     attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, own))
-    attempt.kept[path] = own
+    attempt.keep_lines[path] = own
     for one in converted.values():
         if one is not None:
             edits.update(one.edits)
@@ -180,12 +186,16 @@ def _render(
         return
     try:
         renderer = renderer_of(module, edits).settled()
-        starred = names_left(project, module, attempt.decisions.converted)
+        starred = exported_imports(project, module, attempt.decisions.conversions)
         wanted = needed, outside.edits.keys() <= edits.keys(), starred
         known = memory.get(path)
-        if known is None or known.needed != wanted or not _are_same(known.edits, renderer.edits):
+        if (
+            known is None
+            or known.import_needs != wanted
+            or not _are_same(known.edits, renderer.edits)
+        ):
             text = _new_text(project, module, renderer, *wanted)
-            known = memory[path] = _Written(renderer.edits, wanted, text)
+            known = memory[path] = _FileText(renderer.edits, wanted, text)
     except ImportConflict as error:
         _fail(attempt, path, Failure(str(error), "then run again"))
         return
@@ -201,7 +211,7 @@ def _new_text(
     project: Project,
     module: Module,
     renderer: Renderer,
-    needed: frozenset[str],
+    imports_needed: frozenset[str],
     is_whole: bool,
     starred: frozenset[str],
 ) -> str:
@@ -215,7 +225,7 @@ def _new_text(
     made = settle_imports(
         made,
         module.tree,
-        needed if is_whole else used_imports(made, needed),
+        imports_needed if is_whole else used_imports(made, imports_needed),
         module.package,
         lambda name: name in starred or is_imported(project, module, name),
         means_other=lambda name, symbol: means_other(project, module, name, symbol),
@@ -242,18 +252,18 @@ def _is_same(one: Made, other: Made) -> bool:
 
 def _fail(attempt: Attempt, path: str, failure: Failure) -> None:
     """The file stays as it is: nothing that it does with a class has been edited."""
-    attempt.failed[path] = failure
-    attempt.edited[path] = attempt.lazy[path] = attempt.explicit[path] = frozenset()
+    attempt.failures[path] = failure
+    attempt.edited_nodes[path] = attempt.lazy[path] = attempt.explicit[path] = frozenset()
 
 
-def _without_kept(
-    module: Module, edits: Mapping[int, Replacement], kept: frozenset[int]
+def _without_lines(
+    module: Module, edits: Mapping[int, Replacement], keep_lines: frozenset[int]
 ) -> dict[int, Replacement]:
     """Edits, those of statements on lines that the user keeps left out."""
-    if not kept:
+    if not keep_lines:
         return dict(edits)
     nodes = (node for node in module.nodes if id(node) in edits)
-    return {id(node): edits[id(node)] for node in nodes if not _touches(node, kept)}
+    return {id(node): edits[id(node)] for node in nodes if not _touches(node, keep_lines)}
 
 
 def _touches(node: ast.AST, lines: frozenset[int]) -> bool:

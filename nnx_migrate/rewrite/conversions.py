@@ -34,16 +34,16 @@ _Question = tuple[str, str]  # which attribute of the context, about which class
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Conversion:
     """A conversion, the sizes that it was made with, and what it asked."""
 
     result: ConvertedClass | ConvertedFunction | ClassRefusal
     sizes: ClassSizes
-    asked: Mapping[_Question, object]
+    answers: Mapping[_Question, object]
 
 
 # Conversions of earlier rounds, by the name of the class or function.
-Memory = dict[str, list[_Made]]
+Memory = dict[str, list[_Conversion]]
 
 
 class Conversions:
@@ -91,11 +91,11 @@ class Conversions:
         sizes = self._sizes[name]
         known = self._memory.setdefault(name, [])
         for one in reversed(known):
-            if one.sizes == sizes and all(self._answer(q) == a for q, a in one.asked.items()):
+            if one.sizes == sizes and all(self._answer(q) == a for q, a in one.answers.items()):
                 return one.result  # type: ignore[return-value]
         asked: dict[_Question, object] = {}
         result = convert(self._noting(asked))
-        known.append(_Made(result, sizes, asked))
+        known.append(_Conversion(result, sizes, asked))
         return result
 
     def _answer(self, question: _Question) -> Any:
@@ -114,36 +114,36 @@ class Conversions:
         members: AbstractSet[str] = getattr(self._context, kind)
         return name in members
 
-    def _noting(self, asked: dict[_Question, object]) -> ConversionContext:
+    def _noting(self, answers: dict[_Question, object]) -> ConversionContext:
         """The context, which notes what it is asked and what it answers."""
 
         def asking(kind: str) -> Callable[[str], Any]:
             def ask(name: str) -> Any:
-                asked[kind, name] = answer = self._answer((kind, name))
+                answers[kind, name] = answer = self._answer((kind, name))
                 return answer
 
             return ask
 
         return replace(
             self._context,
-            converted=_Names(asking("converted")),
+            explicit_classes=_Names(asking("converted")),
             factories=_Names(asking("factories")),
             lazy=_Names(asking("lazy")),
-            lifted=_Names(asking("lifted")),
+            lifted_classes=_Names(asking("lifted")),
             new_arguments=_Arguments(asking("new_arguments")),
-            late_fields=asking("late_fields"),
-            makes_late=asking("makes_late"),
+            per_call_fields=asking("late_fields"),
+            makes_call_variables=asking("makes_late"),
             holds_lazy=asking("holds_lazy"),
             sizes_of=asking("sizes_of"),
             scope_function=asking("scope_function"),
         )
 
     def _late_fields(self, name: str) -> frozenset[str]:
-        found = self.of(name) if name in self._context.converted else None
+        found = self.of(name) if name in self._context.explicit_classes else None
         return found.late_fields if isinstance(found, ConvertedClass) else frozenset()
 
     def _says(self, kind: str, name: str) -> bool:
-        found = self.of(name) if name in self._context.converted else None
+        found = self.of(name) if name in self._context.explicit_classes else None
         return isinstance(found, ConvertedClass) and bool(getattr(found, kind))
 
     def _scope_function(self, symbol: str) -> Function | None:

@@ -33,19 +33,19 @@ def cut(
     staying: frozenset[str],
     candidates: frozenset[str],
     interfaces: frozenset[str] = frozenset(),
-    fixed: frozenset[str] = frozenset(),
+    fixed_classes: frozenset[str] = frozenset(),
 ) -> tuple[Cut, ...]:
     """Candidates that must join ``staying``, directly or through others (a fixed point).
 
     A class that several force is cut by the nearest of them, the first by name. What stays builds
-    candidates by ``lazy(Class)``; candidates build nothing of the ``fixed``, which do not even become
+    candidates by ``lazy(Class)``; candidates build none of the ``fixed_classes``, which do not even become
     lazy. What stays can inherit from ``interfaces``.
     """
     cuts: dict[str, Cut] = {}
     frontier = deque(sorted(staying))
     while frontier:
         name = frontier.popleft()
-        for other, reason in _forced(links, name, interfaces, fixed):
+        for other, reason in _forced(links, name, interfaces, fixed_classes):
             if other in candidates and other not in staying and other not in cuts:
                 cuts[other] = Cut(other, name, reason)
                 frontier.append(other)
@@ -53,14 +53,14 @@ def cut(
 
 
 def _forced(
-    links: Links, name: str, interfaces: frozenset[str], fixed: frozenset[str]
+    links: Links, name: str, interfaces: frozenset[str], fixed_classes: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
     for other in links.heirs.get(name, ()):
         yield other, f"its base {name} stays Linen"
     for base in sorted({*links.bases.get(name, ())} - interfaces):
         yield base, f"{name}, which inherits from it, stays Linen"
     for other in links.builders.get(name, ()):
-        if name in fixed or name in links.through.get(other, ()):
+        if name in fixed_classes or name in links.through.get(other, ()):
             does, how = ("has", ", as a value") if name in links.holds[other] else ("builds", "")
             yield other, f"it {does} {name}, which stays Linen{how}"
 
@@ -109,10 +109,10 @@ def _called(sizes: Mapping[str, ClassSizes], pending: Collection[str]) -> Method
     return found
 
 
-def _always_calls(project: Project, name: str, wanted: frozenset[str], methods: Methods) -> bool:
-    """Whether every mention of a class builds it, and calls one of ``wanted`` in its initial call."""
+def _always_calls(project: Project, name: str, targets: frozenset[str], methods: Methods) -> bool:
+    """Whether every mention of a class builds it, and calls one of ``targets`` in its initial call."""
     mentions = [*mentions_of(project, name)]
     return bool(mentions) and all(
-        one.call is not None and not wanted.isdisjoint(methods.get(id(one.call), ()))
+        one.call is not None and not targets.isdisjoint(methods.get(id(one.call), ()))
         for one in mentions
     )

@@ -36,10 +36,10 @@ from nnx_migrate.source.project import Project
 class Decisions:
     """What becomes of every Linen class of the project."""
 
-    converted: dict[str, ConvertedClass] = field(default_factory=dict)
-    refused: dict[str, ClassRefusal] = field(default_factory=dict)
+    conversions: dict[str, ConvertedClass] = field(default_factory=dict)
+    refusals: dict[str, ClassRefusal] = field(default_factory=dict)
     cuts: dict[str, Cut] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset()
+    keep_classes: frozenset[str] = frozenset()
     outside: frozenset[str] = frozenset()  # classes of files that are only read
     factories: tuple[FactoryFunction, ...] = ()  # functions that build for converted classes only
     lazy_factories: Mapping[str, FactoryFunction] = field(
@@ -57,8 +57,8 @@ def decide(
     targets: frozenset[int],
     select: tuple[str, ...],
     exclude: tuple[str, ...],
-    barred: Mapping[str, ClassRefusal],
-    denied: frozenset[str],
+    known_refusals: Mapping[str, ClassRefusal],
+    without_extras: frozenset[str],
     memory: Memory,
     team: Team,
 ) -> Decisions:
@@ -66,22 +66,22 @@ def decide(
 
     Args:
         targets: ``id`` of the modules that may change.
-        barred: classes that an earlier attempt showed cannot be converted.
-        denied: classes that get no further arguments for what the initial call has.
+        known_refusals: classes that an earlier attempt showed cannot be converted.
+        without_extras: classes that get no further arguments for what the initial call has.
         memory: conversions of earlier attempts on the same project.
         team: who converts them.
     """
     functions = [*factory_functions(project).values()]
     decisions = _early_decisions(project, functions, targets, select, exclude)
-    decisions.refused.update(barred)
-    explicit_or_lazy = project.linen.keys() - decisions.kept - decisions.outside
+    decisions.refusals.update(known_refusals)
+    explicit_or_lazy = project.linen.keys() - decisions.keep_classes - decisions.outside
     links = links_of(project)
-    pending = frozenset(explicit_or_lazy - decisions.refused.keys())
+    pending = frozenset(explicit_or_lazy - decisions.refusals.keys())
     pending -= _join_cuts(project, decisions, links, pending)
     released: dict[str, FactoryFunction] = {}
     lifted: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
-    waiting = Waiting(denied)
+    waiting = Waiting(without_extras)
     while True:
         lazy = explicit_or_lazy - pending
         fixed = (one for one in functions if not becomes_nnx(one, sizes, pending))
@@ -89,18 +89,20 @@ def decide(
         known = left_to_first_calls(sizes, late, waiting.calls)
         own = without_lazy_submodules(known, lazy, staying.values(), lifted)
         decisions.sizes, decisions.lazy_factories = own, staying
-        context = replace(_context(own, pending, frozenset(lazy | staying.keys())), lifted=lifted)
+        context = replace(
+            _context(own, pending, frozenset(lazy | staying.keys())), lifted_classes=lifted
+        )
         refused = _convert(Conversions(project, own, context, memory), pending, decisions, team)
-        again_waiting = waiting.learn(decisions.refused, refused)
+        again_waiting = waiting.learn(decisions.refusals, refused)
         refused -= again_waiting
         left = dict(unreached(project, own, pending - refused))
         again_late = left.keys() - late
         late |= again_late
         left = {name: one for name, one in left.items() if name not in again_late}
-        decisions.refused.update(left)
+        decisions.refusals.update(left)
         refused |= left.keys()
         active = [one for one in functions if one.symbol not in staying]
-        stuck = _helpless(decisions.refused, refused)
+        stuck = _helpless(decisions.refusals, refused)
         free = (one for one in active if one.method_of is None)
         fresh = {one.symbol: one for one in free if not one.users.isdisjoint(stuck)}
         released |= fresh  # a user may do with what they build lazily
@@ -109,7 +111,7 @@ def decide(
         lifted |= holders
         again |= {name for name in stuck if not holders.isdisjoint(links.holds[name])}
         for name in _hasty(links, refused) | again:
-            del decisions.refused[name]
+            del decisions.refusals[name]
             refused -= {name}
         gone = refused | _join_cuts(project, decisions, links, pending - refused)
         if not (gone or fresh or holders or again_late or again_waiting):
@@ -138,8 +140,8 @@ def _early_decisions(
     )
     refused = dict(stuck_users(project, functions, targets))
     refused |= stuck_in_scope(project, scope_functions(project), targets)
-    refused |= {name: _repeated(cls) for name, cls in project.linen.items() if cls.repeated}
-    return Decisions(kept=kept, outside=outside, refused=refused)
+    refused |= {name: _repeated(cls) for name, cls in project.linen.items() if cls.is_ambiguous}
+    return Decisions(keep_classes=kept, outside=outside, refusals=refused)
 
 
 def _helpless(refusals: Mapping[str, ClassRefusal], refused: frozenset[str]) -> frozenset[str]:
@@ -151,7 +153,7 @@ def _holders(decisions: Decisions, links: Links, stuck: frozenset[str]) -> froze
     """Explicit classes with lazy submodules that some of the refused classes have as values."""
     values = {value for name in stuck for value in links.holds[name]}
     return frozenset(
-        name for name, one in decisions.converted.items() if one.holds_lazy and name in values
+        name for name, one in decisions.conversions.items() if one.holds_lazy and name in values
     )
 
 
@@ -171,13 +173,13 @@ def _convert(
     decisions: Decisions,
     team: Team,
 ) -> frozenset[str]:
-    decisions.converted = {}
+    decisions.conversions = {}
     refused = set()
     for name, result in conversions.of_all(sorted(pending), team).items():
         if isinstance(result, ConvertedClass):
-            decisions.converted[name] = result
+            decisions.conversions[name] = result
         elif result is not None:
-            decisions.refused[name] = result
+            decisions.refusals[name] = result
             refused.add(name)
     decisions.scope_functions = conversions.functions(team)
     return frozenset(refused)
@@ -190,11 +192,13 @@ def _join_cuts(
     pending: frozenset[str],
 ) -> frozenset[str]:
     staying = frozenset(links.bases) - pending
-    fixed = {base for one in decisions.kept | decisions.outside for base in links.bases[one]}
+    fixed = {
+        base for one in decisions.keep_classes | decisions.outside for base in links.bases[one]
+    }
     interfaces = frozenset(
         one for one in pending - fixed if is_interface(project, project.linen[one])
     )
-    cuts = cut(links, staying, pending, interfaces, decisions.kept | decisions.outside)
+    cuts = cut(links, staying, pending, interfaces, decisions.keep_classes | decisions.outside)
     decisions.cuts.update({one.name: one for one in cuts})
     return frozenset(one.name for one in cuts)
 

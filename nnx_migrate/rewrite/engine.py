@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.extra_arguments import ExtraArguments
 from nnx_migrate.rewrite.lazy_submodules import left_to_first_calls
 from nnx_migrate.rewrite.left_classes import edited_in_left_classes
 from nnx_migrate.rewrite.links import links_of
-from nnx_migrate.rewrite.loading import Loaded, load
+from nnx_migrate.rewrite.loading import RewriteInput, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import class_outcome, position, result_of, staying_names
 from nnx_migrate.rewrite.shares import share
@@ -50,12 +50,12 @@ class Ground:
     """
 
     def __init__(self, request: RewriteRequest, team: Team | None = None) -> None:
-        self.loaded = load(request)
-        self.evidence = evidence_of(request, self.loaded)
-        changing = {id(module) for module in self.loaded.targets.values()}
-        linen = self.loaded.project.linen.items()
+        self.inputs = load(request)
+        self.evidence = evidence_of(request, self.inputs)
+        changing = {id(module) for module in self.inputs.targets.values()}
+        linen = self.inputs.project.linen.items()
         self._names = [name for name, c in linen if id(c.module) in changing]
-        self._known_sizes = SizeMemory(self.loaded.project)
+        self._known_sizes = SizeMemory(self.inputs.project)
         self.read = ledger.Read()  # by every count of the run
         self._memory: Memory = {}
         self.texts: Texts = {}
@@ -64,37 +64,37 @@ class Ground:
         self.before = self.count({})
         self.team = team or Team()
         if team is not None and request.jobs > 1 and can_fork():
-            share(self.loaded.project, request.jobs, team)
+            share(self.inputs.project, request.jobs, team)
 
-    def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
+    def sizes(self, extras: ExtraArguments) -> Mapping[str, ClassSizes]:
         """The sizes of all classes to rewrite, with their extra arguments."""
-        project, known = self.loaded.project, self._known_sizes
+        project, known = self.inputs.project, self._known_sizes
         own = [name for name in self._names if self.team.owns(project.linen[name].module.path)]
-        found = analyse(project, own, self.evidence, wanted.extras(), memory=known)
+        found = analyse(project, own, self.evidence, extras.extras(), memory=known)
         theirs = {*self._names} - {*own}
         every = self.team.together({name: found[name] for name in found.keys() - theirs})
-        return dict(sorted(left_to_first_calls(every, wanted.denied).items()))
+        return dict(sorted(left_to_first_calls(every, extras.without_extras).items()))
 
     def decide(
         self,
         sizes: Mapping[str, ClassSizes],
-        barred: Mapping[str, ClassRefusal],
-        wanted: ExtraArguments,
+        known_refusals: Mapping[str, ClassRefusal],
+        extras: ExtraArguments,
     ) -> Decisions:
         """What becomes of every class; most conversions are those of earlier decisions."""
-        project, denied = self.loaded.project, frozenset(wanted.denied)
+        project, denied = self.inputs.project, frozenset(extras.without_extras)
         chosen = (self._targets, *self._chosen)
-        return decide(project, sizes, *chosen, barred, denied, self._memory, self.team)
+        return decide(project, sizes, *chosen, known_refusals, denied, self._memory, self.team)
 
     def count(self, texts: Mapping[str, str], *, are_lazy_linen: bool = False) -> ledger.Count:
         """References and call sites of the project with these new texts."""
         sources = [
             ledger.Source(module.path, module.name, texts.get(module.path, module.text))
-            for module in self.loaded.project.modules.values()
+            for module in self.inputs.project.modules.values()
         ]
         return ledger.count(
             sources,
-            frozenset(self.loaded.targets),
+            frozenset(self.inputs.targets),
             self.read,
             are_lazy_linen=are_lazy_linen,
         )
@@ -118,7 +118,7 @@ class Explicit:
     """A finished attempt at the explicit form, and what it was decided on."""
 
     ground: Ground
-    loaded: Loaded
+    inputs: RewriteInput
     attempt: Attempt
     books: ledger.Ledger
     result: RewriteResult
@@ -152,7 +152,7 @@ def make_explicit(
         Lost: another process of the team has ended.
     """
     ground = ground or Ground(request, team)
-    loaded, evidence, before = ground.loaded, ground.evidence, ground.before
+    loaded, evidence, before = ground.inputs, ground.evidence, ground.before
     premises = premises or Premises()
     wanted = ExtraArguments(links_of(loaded.project).builds, premises.open_fields)
     sizes = ground.sizes(wanted)
@@ -191,23 +191,23 @@ def _doubted(project: Project, name: str, why: str) -> ClassRefusal:
 
 
 def _claims(
-    loaded: Loaded, attempt: Attempt, before: ledger.Count, after: ledger.Count
+    inputs: RewriteInput, attempt: Attempt, before: ledger.Count, after: ledger.Count
 ) -> tuple[dict[str, Outcome], Claims, Claims]:
     classes = {
         cls.qualified: class_outcome(attempt, name)
-        for name, cls in loaded.project.linen.items()
+        for name, cls in inputs.project.linen.items()
         if name not in attempt.decisions.outside
     }
     places: Claims = {}
     calls: Claims = {}
-    for path, lines in attempt.kept.items():
+    for path, lines in attempt.keep_lines.items():
         sites = (*before.call_sites, *before.handles)
         for claims, counted in ((places, before.references), (calls, sites)):
             on = [one for one in counted if one.path == path and one.line in lines]
             claims.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
-    places.update(dict.fromkeys(edited_in_left_classes(loaded.project, attempt), Outcome.REWRITTEN))
+    places.update(dict.fromkeys(edited_in_left_classes(inputs.project, attempt), Outcome.REWRITTEN))
     for path, remarks in attempt.remarks.items():
-        module = loaded.targets[path]
+        module = inputs.targets[path]
         for remark in remarks:
             if remark.outcome is Outcome.REWRITTEN:
                 continue  # the ledger finds that out itself
@@ -228,7 +228,7 @@ def _without_lazy(
         (before.call_sites, before.handles), ledger.survivors(before, after), strict=True
     ):
         numbers = Counter((one.path, one.scope, one.symbol) for one in left)
-        own = {id(one) for one in sites if one.line in attempt.kept.get(one.path, ())}
+        own = {id(one) for one in sites if one.line in attempt.keep_lines.get(one.path, ())}
         for one in sorted(sites, key=lambda one: id(one) not in own):
             at, key = (one.path, one.line, one.column), (one.path, one.scope, one.symbol)
             if at in claims and id(one) not in own and numbers[key] <= 0:
@@ -237,13 +237,15 @@ def _without_lazy(
     return found
 
 
-def _unfinished(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[str, ClassRefusal]:
+def _unfinished(
+    inputs: RewriteInput, attempt: Attempt, books: ledger.Ledger
+) -> dict[str, ClassRefusal]:
     """Classes to refuse because their file or their books went wrong."""
     bad: dict[str, ClassRefusal] = {}
-    for cls in loaded.project.linen.values():
-        if cls.name not in attempt.decisions.converted:
+    for cls in inputs.project.linen.values():
+        if cls.name not in attempt.decisions.conversions:
             continue
-        failure = attempt.failed.get(cls.module.path)
+        failure = attempt.failures.get(cls.module.path)
         violation = next((v for v in books.violations if _names(v, cls)), None)
         if failure is not None:
             bad[cls.name] = ClassRefusal(cls.node, failure.reason, failure.recipe, "file")
@@ -252,8 +254,10 @@ def _unfinished(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[
             bad[cls.name] = ClassRefusal(cls.node, violation, recipe, "ledger")
     if books.violations and not bad:
         named = books.violations
-        for cls in loaded.project.linen.values():
-            if cls.name in attempt.decisions.converted and any(cls.module.path in v for v in named):
+        for cls in inputs.project.linen.values():
+            if cls.name in attempt.decisions.conversions and any(
+                cls.module.path in v for v in named
+            ):
                 bad[cls.name] = ClassRefusal(cls.node, named[0], "please report this", "ledger")
     return bad
 

@@ -10,7 +10,7 @@ from nnx_migrate.digests import digest
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import Finding, Outcome, RewriteResult
-from nnx_migrate.rewrite.loading import Loaded
+from nnx_migrate.rewrite.loading import RewriteInput
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.size_results import argument_results, size_results
 from nnx_migrate.sizes import ClassSizes
@@ -19,7 +19,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module
 
 
-def evidence_of(request: RewriteRequest, loaded: Loaded) -> ProjectEvidence | None:
+def evidence_of(request: RewriteRequest, inputs: RewriteInput) -> ProjectEvidence | None:
     """The request's evidence file, with the hashes of the files it is to be joined to.
 
     Raises:
@@ -30,8 +30,8 @@ def evidence_of(request: RewriteRequest, loaded: Loaded) -> ProjectEvidence | No
     base = request.base or request.root
     hashes = {str(source.path): digest(source.raw) for source in request.context}
     hashes |= {_relative(source.path, base): digest(source.raw) for source in request.files}
-    found = ProjectEvidence(load(request.evidence), loaded.project, hashes)
-    known = any(found.of(info) for info in loaded.project.linen.values())
+    found = ProjectEvidence(load(request.evidence), inputs.project, hashes)
+    known = any(found.of(info) for info in inputs.project.linen.values())
     if not known and not any(found.stale):
         names = sorted(one.key.qualname for one in found.evidence.classes)
         raise EvidenceError(
@@ -48,11 +48,11 @@ def _relative(path: Path, base: Path) -> str:
 def with_evidence(
     result: RewriteResult,
     evidence: ProjectEvidence | None,
-    loaded: Loaded,
+    inputs: RewriteInput,
     sizes: Mapping[str, ClassSizes],
 ) -> RewriteResult:
     """The result with the source of every size, and the evidence that could not be used."""
-    project = loaded.project
+    project = inputs.project
     asked = {one.linen: one.size_arguments for one in result.migration_map.classes}
     classes = tuple(
         replace(
@@ -66,16 +66,16 @@ def with_evidence(
         else one
         for one in result.classes
     )
-    stale = () if evidence is None else _stale_findings(evidence, loaded)
+    stale = () if evidence is None else _stale_findings(evidence, inputs)
     findings = (*result.findings, *stale)
     ordered = sorted(findings, key=lambda f: (f.path, f.line, f.column, f.rule, f.message))
     return replace(result, classes=classes, findings=tuple(ordered))
 
 
-def _stale_findings(evidence: ProjectEvidence, loaded: Loaded) -> Iterator[Finding]:
+def _stale_findings(evidence: ProjectEvidence, inputs: RewriteInput) -> Iterator[Finding]:
     """One finding per class whose evidence cannot be used any more."""
     for info, file in evidence.stale:
-        if info.module.path in loaded.targets:
+        if info.module.path in inputs.targets:
             text = (
                 f"stale evidence: {file} is not what it was when {info.node.name} was recorded;"
                 " its sizes are not used: record again"

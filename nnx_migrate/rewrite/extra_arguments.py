@@ -32,63 +32,65 @@ class ExtraArguments:
 
     builds: Mapping[str, Collection[str]] = field(default_factory=dict)
     open_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    wanted: dict[str, Wants] = field(default_factory=dict)
-    denied: set[str] = field(default_factory=set)
-    unpassed: dict[str, frozenset[str]] = field(default_factory=dict)  # facts left out, by class
+    wants: dict[str, Wants] = field(default_factory=dict)
+    without_extras: set[str] = field(default_factory=set)
+    unpassable_facts: dict[str, frozenset[str]] = field(
+        default_factory=dict
+    )  # facts left out, by class
     optional: set[str] = field(default_factory=set)  # classes that may do without facts
-    converted: frozenset[str] = frozenset()  # by the decision before
+    explicit_classes: frozenset[str] = frozenset()  # by the decision before
     rounds: int = 0
 
     @property
     def granted(self) -> Mapping[str, Wants]:
         """By class, what it gets."""
-        return {name: one for name, one in self.wanted.items() if name not in self.denied}
+        return {name: one for name, one in self.wants.items() if name not in self.without_extras}
 
     def extras(self) -> Mapping[str, Extras]:
         """What is decided of classes beside their code, by name."""
         granted, none = self.granted, frozenset[str]()
         found: dict[str, Extras] = {}
-        for name in {*granted, *self.unpassed, *self.open_fields}:
-            wants, unpassed = granted.get(name, Wants()), self.unpassed.get(name, none)
+        for name in {*granted, *self.unpassable_facts, *self.open_fields}:
+            wants, unpassed = granted.get(name, Wants()), self.unpassable_facts.get(name, none)
             open_fields = self.open_fields.get(name, none)
             found[name] = Extras(wants.shapes, wants.facts - unpassed, unpassed, open_fields)
         return found
 
     def learn(self, decisions: Decisions, sizes: Mapping[str, ClassSizes]) -> bool:
         """Take in a decision. Returns whether to decide again with other arguments."""
-        before = (dict(self.granted), dict(self.unpassed))
+        before = (dict(self.granted), dict(self.unpassable_facts))
         self.optional |= {name for name, one in sizes.items() if one.untold}
-        refused = decisions.refused.keys() & sizes.keys()
+        refused = decisions.refusals.keys() & sizes.keys()
         helped = {name for name in refused if self._deny(sizes[name], sizes)}
-        lost = (self.converted & decisions.refused.keys()) - helped
+        lost = (self.explicit_classes & decisions.refusals.keys()) - helped
         stuck = self._stuck(decisions) - helped
-        self.denied |= self.granted.keys() & (stuck | self._built_by(lost))
+        self.without_extras |= self.granted.keys() & (stuck | self._built_by(lost))
         # What holds lazy submodules waits for these: they may want something.
-        whole = {name for name, one in decisions.converted.items() if not one.holds_lazy}
-        self.converted |= whole
+        whole = {name for name, one in decisions.conversions.items() if not one.holds_lazy}
+        self.explicit_classes |= whole
         if self.rounds < _ROUNDS:
-            for name, refusal in decisions.refused.items():
-                if refusal.wants != Wants() and name not in self.denied:
-                    self.wanted[name] = self.wanted.get(name, Wants()) | refusal.wants
+            for name, refusal in decisions.refusals.items():
+                if refusal.wants != Wants() and name not in self.without_extras:
+                    self.wants[name] = self.wants.get(name, Wants()) | refusal.wants
         self.rounds += 1
-        return (dict(self.granted), dict(self.unpassed)) != before
+        return (dict(self.granted), dict(self.unpassable_facts)) != before
 
     def _deny(self, caller: ClassSizes, sizes: Mapping[str, ClassSizes]) -> bool:
         """Spare a caller the facts that it cannot pass on, where what it builds does without."""
-        if len(caller.problems) > len(caller.unpassed):
+        if len(caller.problems) > len(caller.unpassable_facts):
             return False
-        ways = [_handed(child, argument, sizes) for child, argument in caller.unpassed]
+        ways = [_handed(child, argument, sizes) for child, argument in caller.unpassable_facts]
         found = [way for way in ways if any(name in self.optional for name, _ in way)]
         for name, parameter in (one for way in found for one in way):
-            self.unpassed[name] = self.unpassed.get(name, frozenset()) | {parameter}
+            self.unpassable_facts[name] = self.unpassable_facts.get(name, frozenset()) | {parameter}
         return bool(found)
 
     def _stuck(self, decisions: Decisions) -> set[str]:
         """Refused classes that have all they want."""
         return {
             name
-            for name, refusal in decisions.refused.items()
-            if (known := self.wanted.get(name)) is not None and known | refusal.wants == known
+            for name, refusal in decisions.refusals.items()
+            if (known := self.wants.get(name)) is not None and known | refusal.wants == known
         }
 
     def _built_by(self, names: Collection[str]) -> set[str]:

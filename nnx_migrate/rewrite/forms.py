@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.loops import with_nnx_loops
 from nnx_migrate.rewrite.proof import Doubt, judge
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import in_order
-from nnx_migrate.rewrite.workers import Lost, Team
+from nnx_migrate.rewrite.workers import Team, TeamError
 from nnx_migrate.sizes.open_fields import openable
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.settings import SettingsError
@@ -53,7 +53,9 @@ class _Proof:
     """The explicit part of a run: None when there is none, and why classes are lazy."""
 
     explicit: Explicit | None = None
-    barred: Mapping[str, Doubt] = field(default_factory=dict)  # what is not proven, by the class
+    unproven_classes: Mapping[str, Doubt] = field(
+        default_factory=dict
+    )  # what is not proven, by the class
     doubts: dict[str, Doubt] = field(default_factory=dict)  # by the class's qualified name
     first: RewriteResult | None = None  # what the engine says of classes by itself
     last: RewriteResult | None = None  # and without what is not proven
@@ -99,9 +101,11 @@ def _rewrite(request: RewriteRequest) -> RewriteResult:
     """
     proof = _prove(request)
     found = _combined(request, proof)
-    while broken := _with_broken_callers(proof, found.broken):
-        barred = {**proof.barred, **broken}
-        proof = _prove(request, replace(proof, explicit=None, ground=_whole(proof), barred=barred))
+    while broken := _with_broken_callers(proof, found.broken_callers):
+        barred = {**proof.unproven_classes, **broken}
+        proof = _prove(
+            request, replace(proof, explicit=None, ground=_whole(proof), unproven_classes=barred)
+        )
         found = _combined(request, proof)
     return found.result
 
@@ -110,8 +114,8 @@ def _with_broken_callers(proof: _Proof, places: Iterable[ledger.Place]) -> dict[
     """The explicit classes whose constructors are called there, as before."""
     if proof.explicit is None:
         return {}
-    linen = proof.explicit.loaded.project.linen
-    converted = proof.explicit.attempt.decisions.converted
+    linen = proof.explicit.inputs.project.linen
+    converted = proof.explicit.attempt.decisions.conversions
     names = {linen[one].dotted: one for one in converted}
     reason = "it is built here in a way that is not followed"
     return {
@@ -135,7 +139,7 @@ def _prove(request: RewriteRequest, start: _Proof | None = None) -> _Proof:
     start = start or _Proof()
     try:
         return _proven(request, replace(start))
-    except Lost:
+    except TeamError:
         return _proven(replace(request, jobs=1), start)
 
 
@@ -153,7 +157,7 @@ def _proven(request: RewriteRequest, proof: _Proof) -> _Proof:
         raise
     except (Exception, OutOfTime) as bug:
         if team.was_started and not isinstance(bug, OutOfTime):
-            raise Lost(str(bug)) from bug
+            raise TeamError(str(bug)) from bug
         if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
             raise
         proof.explicit = None
@@ -163,37 +167,39 @@ def _proven(request: RewriteRequest, proof: _Proof) -> _Proof:
 
 def _attempt(request: RewriteRequest, proof: _Proof, team: Team) -> None:
     for _ in range(1 + _ROUNDS):
-        whys = {name: f"not proven: {doubt.text}" for name, doubt in proof.barred.items()}
+        whys = {name: f"not proven: {doubt.text}" for name, doubt in proof.unproven_classes.items()}
         premises = Premises(whys, proof.open_fields)
         made = make_explicit(request, premises, proof.ground, team)
         proof.ground = made.ground
         if proof.first is None:
             proof.first = made.result
-            failures = made.loaded.failures
+            failures = made.inputs.failures
             proof.unreadable = {one.path: one.error for one in failures if one.error is not None}
-        fresh = judge(made.loaded, made.attempt, made.books, made.result, team)
-        if more := _to_open(made.loaded.project, fresh, proof.open_fields):
+        fresh = judge(made.inputs, made.attempt, made.books, made.result, team)
+        if more := _to_open(made.inputs.project, fresh, proof.open_fields):
             proof.open_fields = more
             continue
-        linen = made.loaded.project.linen
+        linen = made.inputs.project.linen
         proof.last = made.result
-        proof.barred = {**proof.barred, **fresh}
-        proof.doubts = {linen[name].qualified: doubt for name, doubt in proof.barred.items()}
+        proof.unproven_classes = {**proof.unproven_classes, **fresh}
+        proof.doubts = {
+            linen[name].qualified: doubt for name, doubt in proof.unproven_classes.items()
+        }
         if not fresh:
-            proof.explicit = made if made.attempt.decisions.converted else None
+            proof.explicit = made if made.attempt.decisions.conversions else None
             return
 
 
 def _to_open(
-    project: Project, doubts: Mapping[str, Doubt], known: Mapping[str, frozenset[str]]
+    project: Project, doubts: Mapping[str, Doubt], open_fields: Mapping[str, frozenset[str]]
 ) -> Mapping[str, frozenset[str]]:
     """The open fields, with those that classes are doubted for; empty if these are none."""
-    found = {key: set(names) for key, names in known.items()}
+    found = {key: set(names) for key, names in open_fields.items()}
     for doubt in doubts.values():
         for cls, name in openable(project, *doubt.field) if doubt.field is not None else ():
             found.setdefault(cls, set()).add(name)
     wider = {cls: frozenset(names) for cls, names in found.items()}
-    return wider if wider != known else {}
+    return wider if wider != open_fields else {}
 
 
 def _combined(request: RewriteRequest, proof: _Proof) -> Report:
@@ -227,7 +233,7 @@ def _combined(request: RewriteRequest, proof: _Proof) -> Report:
 
 
 def _classes(
-    result: RewriteResult, explicit: RewriteResult | None, proof: _Proof, made: LazyTexts
+    result: RewriteResult, explicit: RewriteResult | None, proof: _Proof, lazy_texts: LazyTexts
 ) -> tuple[ClassResult, ...]:
     """Every class once: explicit ones as the engine says, lazy ones with the reason."""
     decided = {(one.path, one.line): one for one in (explicit.classes if explicit else ())}
@@ -237,12 +243,16 @@ def _classes(
     found: list[ClassResult] = []
     for at in sorted({*decided, *first, *lazy}):
         own, known = decided.get(at), lazy.get(at)
-        if own is not None and own.outcome is Outcome.REWRITTEN and at[0] not in made.failures:
+        if (
+            own is not None
+            and own.outcome is Outcome.REWRITTEN
+            and at[0] not in lazy_texts.failures
+        ):
             found.append(replace(own, form=Form.EXPLICIT))
         elif known is not None and known.outcome is not Outcome.REWRITTEN:
             found.append(known)
         else:
-            found.append(_lazy(at, known, _said(first.get(at), last.get(at)), proof, made))
+            found.append(_lazy(at, known, _said(first.get(at), last.get(at)), proof, lazy_texts))
     return tuple(found)
 
 
@@ -255,14 +265,20 @@ def _said(first: ClassResult | None, last: ClassResult | None) -> ClassResult | 
 
 def _lazy(
     at: tuple[str, int],
-    known: ClassResult | None,
+    explicit_result: ClassResult | None,
     engine: ClassResult | None,
     proof: _Proof,
-    made: LazyTexts,
+    lazy_texts: LazyTexts,
 ) -> ClassResult:
-    name = engine.name if engine is not None else known.name if known is not None else ""
-    if at[0] in made.failures:
-        reason = f"its file failed: {made.failures[at[0]]}"
+    name = (
+        engine.name
+        if engine is not None
+        else explicit_result.name
+        if explicit_result is not None
+        else ""
+    )
+    if at[0] in lazy_texts.failures:
+        reason = f"its file failed: {lazy_texts.failures[at[0]]}"
         return ClassResult(name, *at, Outcome.REFUSED, reason=reason)
     plain = ClassResult(name, *at, Outcome.REWRITTEN)
     # What it would take, and what was recorded, the engine knows of refused classes too.

@@ -118,13 +118,13 @@ def _read_elsewhere(tree: ast.Module) -> Iterator[str]:
 class _File:
     """A new text, with the qualified names of its explicit classes.
 
-    ``taken``: names of base classes, and kinds that code elsewhere reads (``Dense_``).
+    ``used_names``: names of base classes, and kinds that code elsewhere reads (``Dense_``).
     """
 
     result: FileResult
     tree: ast.Module
     explicit: set[str]
-    taken: set[str]
+    used_names: set[str]
 
     def renamed(self, maps: dict[str, ClassMap]) -> FileResult:
         """The file with its classes' attributes renamed; ``maps`` say so of each class."""
@@ -133,10 +133,10 @@ class _File:
         found: dict[str, list[_Mention]] = {}
         for name, node in _classes(self.tree, ""):
             qualified = self._qualified(name)
-            if qualified is None or node.name in self.taken:
+            if qualified is None or node.name in self.used_names:
                 continue
             renamed = _renamed(node, text)
-            mentions = [one for one in renamed if f"{one.kind}_" not in self.taken]
+            mentions = [one for one in renamed if f"{one.kind}_" not in self.used_names]
             if mentions:
                 found[qualified] = mentions
                 edits |= {id(one.node): one.renamed for one in mentions}
@@ -158,11 +158,11 @@ class _File:
         return next((q for q in self.explicit if q == name or q.endswith(f".{name}")), None)
 
 
-def _mapped(known: ClassMap, mentions: list[_Mention]) -> ClassMap:
+def _mapped(class_map: ClassMap, mentions: list[_Mention]) -> ClassMap:
     attributes = {
         f"{one.kind}_{one.number}": f"{snake_case(one.kind)}_{one.number}" for one in mentions
     }
-    return replace(known, attributes={**known.attributes, **attributes})
+    return replace(class_map, attributes={**class_map.attributes, **attributes})
 
 
 def _decorated(node: ast.ClassDef, kinds: set[str]) -> Replacement:

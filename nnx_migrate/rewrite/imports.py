@@ -37,7 +37,7 @@ class ImportConflict(Exception):
 def settle_imports(
     module: cst.Module,
     tree: ast.Module,
-    needed: frozenset[str],
+    needed_keys: frozenset[str],
     package: str,
     is_exported: Callable[[str], bool],
     replaced: frozenset[str] = frozenset(),
@@ -48,7 +48,7 @@ def settle_imports(
     Args:
         module: the file after every other edit.
         tree: the file as it was.
-        needed: keys of ``IMPORTS`` that its new code uses.
+        needed_keys: keys of ``IMPORTS`` that its new code uses.
         package: package that relative imports start from.
         is_exported: whether other files take a name from this one.
         replaced: symbols beside Linen's that new code may have no use for.
@@ -57,7 +57,7 @@ def settle_imports(
     Raises:
         ImportConflict: a needed name means something else in this file.
     """
-    missing = sorted(name for name in needed if not _is_imported(tree, IMPORTS[name]))
+    missing = sorted(name for name in needed_keys if not _is_imported(tree, IMPORTS[name]))
     for name in missing:
         bound = _BINDS.get(name, name)
         symbol = bound if name in _BINDS else _symbol(IMPORTS[name])
@@ -83,10 +83,10 @@ def settle_imports(
     return in_order(_Settling(package, is_unused).module(module, new), new)
 
 
-def used_imports(module: cst.Module, needed: frozenset[str]) -> frozenset[str]:
+def used_imports(module: cst.Module, needed_keys: frozenset[str]) -> frozenset[str]:
     """Those of the keys whose names a file reads, where not all edits that need them were made."""
     used = loaded_names(module)
-    return frozenset(one for one in needed if _BINDS.get(one, one.partition(".")[0]) in used)
+    return frozenset(one for one in needed_keys if _BINDS.get(one, one.partition(".")[0]) in used)
 
 
 class _Settling:
@@ -193,13 +193,13 @@ def _statement(one: NewImport) -> Any:
     return import_from(one.module, [(one.name, one.alias)])
 
 
-def _statements(needed: Sequence[NewImport]) -> Iterator[Any]:
+def _statements(new_imports: Sequence[NewImport]) -> Iterator[Any]:
     """The statements for new names, one for all from the same module; aliases stand alone (as isort)."""
     names: dict[str, list[tuple[str, str | None]]] = {}
-    for one in needed:
+    for one in new_imports:
         if one.name is not None and one.alias is None:
             names.setdefault(one.module, []).append((one.name, None))
-    for one in needed:
+    for one in new_imports:
         if one.name is None or one.alias is not None:
             yield _statement(one)
         elif one.module in names:

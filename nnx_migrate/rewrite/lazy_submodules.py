@@ -19,11 +19,11 @@ def without_lazy_submodules(
     sizes: Mapping[str, ClassSizes],
     lazy: Collection[str],
     factories: Iterable[FactoryFunction] = (),
-    lifted: Collection[str] = (),
+    lifted_classes: Collection[str] = (),
 ) -> dict[str, ClassSizes]:
     """The sizes of classes some of whose submodules are of ``lazy`` classes: those take theirs in the call.
 
-    So do what ``factories`` build, that stay as they are, and what is built through values of ``lifted``
+    So do what ``factories`` build, that stay as they are, and what is built through values of ``lifted_classes``
     classes. A size argument that nothing else needs is gone,
     also from where the class is built. What nobody knows of the sizes of lazy submodules is no problem.
     """
@@ -32,7 +32,7 @@ def without_lazy_submodules(
     inside = {id(call) for one in factories for call, _ in one.calls}
     by_kind = {
         SiteKind.CLASS: {*lazy, *uses.values()},
-        SiteKind.FACTORY: {*lazy, *uses.values(), *lifted},
+        SiteKind.FACTORY: {*lazy, *uses.values(), *lifted_classes},
     }
     found = {
         name: _without(_by_factories(one, uses), by_kind, inside) for name, one in sizes.items()
@@ -41,15 +41,15 @@ def without_lazy_submodules(
 
 
 def _passed_on(
-    sizes: Mapping[str, ClassSizes], found: dict[str, ClassSizes]
+    sizes: Mapping[str, ClassSizes], sizes_by_class: dict[str, ClassSizes]
 ) -> dict[str, ClassSizes]:
     """What was found, where builders do without the arguments that a class does without now."""
-    changed = {name for name in found if found[name] is not sizes[name]}
+    changed = {name for name in sizes_by_class if sizes_by_class[name] is not sizes[name]}
     while changed:
-        before = found
-        found = {name: _passing_on(one, before, changed) for name, one in before.items()}
-        changed = {name for name in found if found[name] is not before[name]}
-    return found
+        before = sizes_by_class
+        sizes_by_class = {name: _passing_on(one, before, changed) for name, one in before.items()}
+        changed = {name for name in sizes_by_class if sizes_by_class[name] is not before[name]}
+    return sizes_by_class
 
 
 def left_to_first_calls(
@@ -75,11 +75,11 @@ def _open_calls(sizes: ClassSizes) -> frozenset[int]:
     }
 
 
-def _left(sizes: ClassSizes, late: Collection[int]) -> ClassSizes:
+def _left(sizes: ClassSizes, lazy_calls: Collection[int]) -> ClassSizes:
     sites = {
         key: site.left_to_first_call()
         for key, site in sizes.sites.items()
-        if key in late and not site.in_function and site.out_variable is None
+        if key in lazy_calls and not site.in_function and site.out_variable is None
     }
     if not sites:
         return sizes
@@ -118,12 +118,12 @@ def _without(
 
 
 def _passing_on(
-    sizes: ClassSizes, every: Mapping[str, ClassSizes], changed: Collection[str]
+    sizes: ClassSizes, every: Mapping[str, ClassSizes], changed_classes: Collection[str]
 ) -> ClassSizes:
-    """The sizes of a class that builds ``changed`` ones: they get what they still take."""
+    """The sizes of a class that builds ``changed_classes``: they get what they still take."""
     sites = {}
     for key, site in sizes.sites.items():
-        if site.kind in _TAKING and site.symbol in changed:
+        if site.kind in _TAKING and site.symbol in changed_classes:
             taken = {one.name for one in every[str(site.symbol)].new_arguments}
             kept = {name: text for name, text in site.sizes.items() if name in taken}
             if kept != site.sizes:
@@ -137,16 +137,16 @@ def _with_sites(sizes: ClassSizes, sites: Mapping[int, Site]) -> ClassSizes:
     unread = _read(sizes) - _read(made)
     carried = {
         key: kept
-        for key, loops in sizes.carried.items()
+        for key, loops in sizes.loop_carries.items()
         if (kept := tuple(one for one in loops if one.name not in unread))
     }
     arguments = tuple(one for one in sizes.new_arguments if one.name not in unread)
-    return replace(made, carried=carried, new_arguments=arguments)
+    return replace(made, loop_carries=carried, new_arguments=arguments)
 
 
 def _read(sizes: ClassSizes) -> frozenset[str]:
     """Names that sizes are read by, those of what a loop carries if somebody reads that."""
-    carried = [one for loops in sizes.carried.values() for one in loops]
+    carried = [one for loops in sizes.loop_carries.values() for one in loops]
     read = {name for text in _texts(sizes) for name in names_in_text(text)}
     return grown(
         read,
@@ -162,10 +162,10 @@ def _read(sizes: ClassSizes) -> frozenset[str]:
 def _texts(sizes: ClassSizes) -> Iterator[str]:
     for site in sizes.sites.values():
         yield from site.sizes.values()
-        yield from filter(None, (site.reached, site.rounds))
+        yield from filter(None, (site.condition, site.rounds))
     yield from sizes.dims.values()
     yield from sizes.full_shapes.values()
-    for handed in sizes.handed.values():
+    for handed in sizes.base_arguments.values():
         yield from handed.values()
     if sizes.out_features and sizes.exports_out_features:
         yield sizes.out_features

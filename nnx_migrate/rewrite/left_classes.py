@@ -19,8 +19,8 @@ def edited_in_left_classes(project: Project, attempt: Attempt) -> Iterator[tuple
     And of names there that another file gives a value, which is edited: ``default_init = nn.initializers.zeros``.
     """
     for name, cls in project.linen.items():
-        edited = attempt.edited.get(cls.module.path, frozenset())
-        for node in walk(cls.node) if name not in attempt.decisions.converted else ():
+        edited = attempt.edited_nodes.get(cls.module.path, frozenset())
+        for node in walk(cls.node) if name not in attempt.decisions.conversions else ():
             if not isinstance(node, ast.Name | ast.Attribute):
                 continue
             if id(node) in edited or _is_edited_elsewhere(project, attempt, node, cls.module):
@@ -41,5 +41,5 @@ def _is_edited_elsewhere(
             return False
         names, binding = rest, home.table.get(rest[0])
         if isinstance(binding, Assignment):
-            return id(binding.value) in attempt.edited.get(home.path, ())
+            return id(binding.value) in attempt.edited_nodes.get(home.path, ())
     return False

@@ -14,7 +14,7 @@ from functools import cached_property
 from nnx_migrate.rewrite.class_values import class_value
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.facts import Fact
-from nnx_migrate.source.linen_modules import linked_modules
+from nnx_migrate.source.linen_modules import linen_modules
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import given_values, walk
@@ -83,7 +83,7 @@ class _Load:
 
     scope: Scope
     node: ast.expr
-    called: bool = False  # the function of a call
+    is_called: bool = False  # the function of a call
     argument_of: tuple[ast.expr, ...] = ()  # functions of the calls it is an argument of
 
 
@@ -96,7 +96,7 @@ class _Reader:
 
     project: Project
     functions: Collection[str]  # factory functions
-    done: dict[int, set[Mention]] = field(default_factory=dict)
+    mentions: dict[int, set[Mention]] = field(default_factory=dict)
 
     def classes(self, loads: Iterable[_Load]) -> set[Mention]:
         """Linen classes that names lead to."""
@@ -115,7 +115,7 @@ class _Reader:
         if isinstance(binding, Assignment) and id(binding.value) in own:
             return True
         symbol = self.project.resolve(node, load.scope)
-        if load.called:
+        if load.is_called:
             return symbol in self.project.linen or symbol in self.functions
         module = load.scope.module
         return (
@@ -128,7 +128,7 @@ class _Reader:
         if symbol is None:
             return self._local(load)
         if symbol in self.project.linen:
-            return {(symbol, not load.called and not self._is_handed_on(load))}
+            return {(symbol, not load.is_called and not self._is_handed_on(load))}
         owner = symbol.rpartition(".")[0]
         if owner in self.project.linen:  # Class.method, Class.attribute
             return {(owner, False)}
@@ -153,15 +153,15 @@ class _Reader:
         return self._inside(load.scope, binding.value)
 
     def _inside(self, scope: Scope, target: ast.AST) -> set[Mention]:
-        if id(target) not in self.done:
-            self.done[id(target)] = set()  # a function that calls itself names nothing new
-            self.done[id(target)] = self.classes(_loads([target], scope))
-        return self.done[id(target)]
+        if id(target) not in self.mentions:
+            self.mentions[id(target)] = set()  # a function that calls itself names nothing new
+            self.mentions[id(target)] = self.classes(_loads([target], scope))
+        return self.mentions[id(target)]
 
     def handed(self) -> dict[str, set[Mention]]:
         """Linen classes in the arguments of constructor calls, by the constructed class."""
         found: dict[str, set[Mention]] = {}
-        for name in sorted(linked_modules(self.project)):
+        for name in sorted(linen_modules(self.project)):
             module = self.project.modules[name]
             for scope, call in _calls(module.tree.body, Scope(module)):
                 target, arguments = call.func, given_values(call)

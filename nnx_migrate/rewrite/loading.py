@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from nnx_migrate.model import FileResult, FileStatus
 from nnx_migrate.rewrite.relevant import is_read_whole
 from nnx_migrate.source.latest import latest_imports
-from nnx_migrate.source.named_imports import TABLE, DeclarationError, check_declared
+from nnx_migrate.source.named_imports import TABLE, DeclarationError, check_declaration
 from nnx_migrate.source.project import Module, Project, parse
 from nnx_migrate.source.roots import import_names
 from nnx_migrate.source.settings import SettingsError
-from nnx_migrate.source.star_shadowing import covered_names
+from nnx_migrate.source.star_shadowing import shadowed_names
 
 if TYPE_CHECKING:
     from nnx_migrate.rewrite.request import RewriteRequest
@@ -27,16 +27,16 @@ _DOCTEST = re.compile(r"^\s*(?:import|from)\s+doctest\b|--doctest-", re.MULTILIN
 
 
 @dataclass
-class Loaded:
+class RewriteInput:
     """The project as parsed, which of its modules are to be rewritten, and what failed."""
 
     project: Project
     targets: dict[str, Module] = field(default_factory=dict)  # by path relative to PATH
-    unchanged: list[str] = field(default_factory=list)
+    unchanged_files: list[str] = field(default_factory=list)
     failures: list[FileResult] = field(default_factory=list)
 
 
-def load(request: RewriteRequest) -> Loaded:
+def load(request: RewriteRequest) -> RewriteInput:
     """Parse the files that can matter to Linen code.
 
     Raises:
@@ -48,7 +48,7 @@ def load(request: RewriteRequest) -> Loaded:
     names = import_names(sources, request.root)
     settings = request.settings
     runs_examples = settings.runs_examples or any(_runs_examples(one.text) for one in sources)
-    loaded = Loaded(
+    loaded = RewriteInput(
         Project(
             imports=settings.imports,
             is_whole=is_read_whole(sources),
@@ -77,9 +77,9 @@ def load(request: RewriteRequest) -> Loaded:
     for source in request.files:
         path = targets[id(source)]
         if path not in done and is_read_whole(sources):
-            _check_skipped(loaded, path, source.text)
+            _check_other_files(loaded, path, source.text)
         elif path not in done:
-            loaded.unchanged.append(path)
+            loaded.unchanged_files.append(path)
     return loaded
 
 
@@ -88,19 +88,25 @@ def _runs_examples(text: str) -> bool:
     return "doctest" in text and _DOCTEST.search(text) is not None
 
 
-def _settle(loaded: Loaded) -> None:
+def _settle(inputs: RewriteInput) -> None:
     """Names that a module imports twice, or takes by two stars, mean the last, in all that reads the project."""
-    covered = covered_names(loaded.project.modules)
-    settled = covered | latest_imports({**loaded.project.modules, **covered})
-    for path, module in loaded.targets.items():
-        loaded.targets[path] = settled.get(module.name, module)
-    loaded.project.modules.update(settled)
+    covered = shadowed_names(inputs.project.modules)
+    settled = covered | latest_imports({**inputs.project.modules, **covered})
+    for path, module in inputs.targets.items():
+        inputs.targets[path] = settled.get(module.name, module)
+    inputs.project.modules.update(settled)
 
 
-def _check_imports(project: Project, every: Collection[str], broken: Collection[str]) -> None:
+def _check_imports(
+    project: Project, every: Collection[str], broken_modules: Collection[str]
+) -> None:
     try:
-        check_declared(
-            project.imports, project.modules.values(), every, broken, is_whole=project.is_whole
+        check_declaration(
+            project.imports,
+            project.modules.values(),
+            every,
+            broken_modules,
+            is_whole=project.is_whole,
         )
     except DeclarationError as error:
         raise SettingsError(f"pyproject.toml: {TABLE} {error}") from error
@@ -112,16 +118,16 @@ def _parsed(name: str, path: str, text: str, is_package: bool) -> Module:
         return parse(name, path, text, is_package=is_package)
 
 
-def _check_skipped(loaded: Loaded, path: str, text: str) -> None:
+def _check_other_files(inputs: RewriteInput, path: str, text: str) -> None:
     """A file without a word of Flax is unchanged, but a broken one is still reported."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        loaded.failures.append(FileResult(path, FileStatus.FAILED, error=reason_of(error)))
+        inputs.failures.append(FileResult(path, FileStatus.FAILED, error=reason_of(error)))
         return
-    loaded.unchanged.append(path)
+    inputs.unchanged_files.append(path)
 
 
 _RUNNING = ".".join(map(str, sys.version_info[:2]))

@@ -88,11 +88,11 @@ def _key(statement: Any) -> _Key:
 _OWN = "nnx_migrate."  # of these modules one statement holds all names, as `isort` has it
 
 
-def joined(module: cst.Module, wanted: Sequence[NewImport]) -> tuple[cst.Module, list[NewImport]]:
+def joined(module: cst.Module, imports: Sequence[NewImport]) -> tuple[cst.Module, list[NewImport]]:
     """A file whose statements hold the names that go into them, and the names that need one."""
     body: list[Any] = list(module.body)
     left: list[NewImport] = []
-    for one in wanted:
+    for one in imports:
         at = next((i for i, line in enumerate(body) if _takes(line, one)), None)
         if at is None:
             left.append(one)

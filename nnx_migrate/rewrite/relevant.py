@@ -52,7 +52,7 @@ def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     rest: list[SourceText] = []
     for source in sources:
         (chosen if _is_chosen(source.text) else rest).append(source)
-    wanted = _Wanted()
+    wanted = _LinenSources()
     for source in chosen:
         if _FLAX_IMPORT.search(source.text):
             wanted.take(source)
@@ -67,7 +67,7 @@ def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
 
 
 @dataclass
-class _Wanted:
+class _LinenSources:
     """What files give that may be, or build, a Linen class."""
 
     # By file, without ``.py`` or ``/__init__.py``, with slashes; None is whatever it has.

@@ -19,7 +19,7 @@ from nnx_migrate.model import (
 )
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.decide import Decisions
-from nnx_migrate.rewrite.loading import Loaded
+from nnx_migrate.rewrite.loading import RewriteInput
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
@@ -27,23 +27,23 @@ from nnx_migrate.source.walking import walk
 
 
 def result_of(
-    loaded: Loaded, attempt: Attempt, sizes: Mapping[str, ClassSizes], books: ledger.Ledger
+    inputs: RewriteInput, attempt: Attempt, sizes: Mapping[str, ClassSizes], books: ledger.Ledger
 ) -> RewriteResult:
     """Everything the run decided, in the order of paths and lines."""
-    files = [_file(path, attempt) for path in loaded.targets]
-    files += [FileResult(path, FileStatus.UNCHANGED) for path in loaded.unchanged]
-    files += loaded.failures
+    files = [_file(path, attempt) for path in inputs.targets]
+    files += [FileResult(path, FileStatus.UNCHANGED) for path in inputs.unchanged_files]
+    files += inputs.failures
     decisions = attempt.decisions
     classes = tuple(
         _class_result(cls, attempt, sizes)
-        for name, cls in loaded.project.linen.items()
+        for name, cls in inputs.project.linen.items()
         if name not in decisions.outside
     )
-    maps = tuple(decisions.converted[name].class_map for name in sorted(decisions.converted))
+    maps = tuple(decisions.conversions[name].class_map for name in sorted(decisions.conversions))
     return RewriteResult(
         files=tuple(sorted(files, key=lambda one: one.path)),
         classes=tuple(sorted(classes, key=lambda one: (one.path, one.line))),
-        findings=_findings(loaded, attempt),
+        findings=_findings(inputs, attempt),
         references=books.references,
         call_sites=books.call_sites,
         migration_map=MigrationMap(maps),
@@ -51,8 +51,8 @@ def result_of(
 
 
 def _file(path: str, attempt: Attempt) -> FileResult:
-    if path in attempt.failed:
-        return FileResult(path, FileStatus.FAILED, error=attempt.failed[path].reason)
+    if path in attempt.failures:
+        return FileResult(path, FileStatus.FAILED, error=attempt.failures[path].reason)
     if path in attempt.texts:
         return FileResult(path, FileStatus.REWRITTEN, attempt.texts[path])
     return FileResult(path, FileStatus.UNCHANGED)
@@ -62,14 +62,14 @@ def _class_result(cls: ClassInfo, attempt: Attempt, sizes: Mapping[str, ClassSiz
     decisions, name = attempt.decisions, cls.name
     outcome = class_outcome(attempt, name)
     result = ClassResult(cls.qualified, cls.module.path, cls.node.lineno, outcome)
-    if name in decisions.converted:
-        made = decisions.converted[name]
+    if name in decisions.conversions:
+        made = decisions.conversions[name]
         review = made.review or sizes[name].review
         arguments = tuple(one.name for one in made.new_arguments)
         confidence = Confidence.REVIEW if review else made.confidence
         return replace(result, confidence=confidence, new_arguments=arguments)
-    if name in decisions.refused:
-        return replace(result, reason=decisions.refused[name].reason)
+    if name in decisions.refusals:
+        return replace(result, reason=decisions.refusals[name].reason)
     if name in decisions.cuts:
         one = decisions.cuts[name]
         return replace(result, reason=one.reason, cut_by=_origin(decisions, name))
@@ -85,28 +85,28 @@ def _origin(decisions: Decisions, name: str) -> str:
     return name
 
 
-def _findings(loaded: Loaded, attempt: Attempt) -> tuple[Finding, ...]:
+def _findings(inputs: RewriteInput, attempt: Attempt) -> tuple[Finding, ...]:
     found: list[Finding] = []
-    for name, refusal in attempt.decisions.refused.items():
-        module = _home(loaded.project, loaded.project.linen[name], refusal.node)
+    for name, refusal in attempt.decisions.refusals.items():
+        module = _home(inputs.project, inputs.project.linen[name], refusal.node)
         message = f"{refusal.reason}; {refusal.recipe}"
         outcome = class_outcome(attempt, name)
         found.append(_finding(module, refusal.node, refusal.rule, outcome, message))
     for name, one in attempt.decisions.cuts.items():
-        cls = loaded.project.linen[name]
+        cls = inputs.project.linen[name]
         message = f"{one.reason}; convert {_origin(attempt.decisions, name)} first"
         outcome = class_outcome(attempt, name)
         found.append(_finding(cls.module, cls.node, "cut", outcome, message))
-    for name, made in attempt.decisions.converted.items():
-        cls = loaded.project.linen[name]
+    for name, made in attempt.decisions.conversions.items():
+        cls = inputs.project.linen[name]
         for node, message in (*made.review, *made.notes):
             found.append(
                 _finding(
-                    _home(loaded.project, cls, node), node, "review", Outcome.REWRITTEN, message
+                    _home(inputs.project, cls, node), node, "review", Outcome.REWRITTEN, message
                 )
             )
     for path, remarks in attempt.remarks.items():
-        module = loaded.targets[path]
+        module = inputs.targets[path]
         found += [_finding(module, one.node, one.rule, one.outcome, one.message) for one in remarks]
     return in_order(found)
 
@@ -132,9 +132,9 @@ def _finding(module: Module, node: ast.AST, rule: str, outcome: Outcome, message
 
 def class_outcome(attempt: Attempt, name: str) -> Outcome:
     """What became of a class of the files to rewrite."""
-    if name in attempt.decisions.converted:
+    if name in attempt.decisions.conversions:
         return Outcome.REWRITTEN
-    if name in attempt.decisions.kept:
+    if name in attempt.decisions.keep_classes:
         return Outcome.KEPT
     return Outcome.REFUSED
 
@@ -148,7 +148,7 @@ def staying_names(project: Project, decisions: Decisions) -> frozenset[tuple[str
     """Where explicit classes name Linen for the sake of lazy submodules, by path, line and column."""
     return frozenset(
         (project.linen[name].module.path, *position(project.linen[name].module, node))
-        for name, made in decisions.converted.items()
+        for name, made in decisions.conversions.items()
         for node in made.staying
         if isinstance(node, ast.Name | ast.Attribute)
     )

@@ -48,7 +48,7 @@ def share(project: Project, jobs: int, team: Team) -> None:
         found = team.divide({part[0].name: partial(_read, part, project) for part in parts})
         for part in parts:
             for one, value in zip(part, found[part[0].name], strict=True):
-                one.is_told(project, value)
+                one.accept(project, value)
 
 
 def _read(facts: tuple[Fact[Any], ...], project: Project) -> list[Any]:

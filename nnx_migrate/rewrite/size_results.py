@@ -70,7 +70,7 @@ _ASKED = Origin(SizeSource.ARGUMENT)
 
 def _asked(own: ClassSizes) -> frozenset[str]:
     """Names in ``__init__`` that hold what an argument says, also at the start of a loop."""
-    carried = [one for many in own.carried.values() for one in many]
+    carried = [one for many in own.loop_carries.values() for one in many]
     return grown(
         (one.name for one in own.new_arguments if one.submodule is not None),
         lambda found: (
@@ -81,20 +81,20 @@ def _asked(own: ClassSizes) -> frozenset[str]:
     )
 
 
-def _known(noted: Origin | None, read: Origin) -> Origin:
+def _known(origin: Origin | None, read: Origin) -> Origin:
     """What is known of a size with evidence; calls that agree do not tell what an argument says."""
     asked = read.source is SizeSource.ARGUMENT
-    recorded = noted is not None and noted.source is SizeSource.RECORDED
-    return noted if noted is not None and (recorded or not asked) else read
+    recorded = origin is not None and origin.source is SizeSource.RECORDED
+    return origin if origin is not None and (recorded or not asked) else read
 
 
 def _inside(
-    call: Site, passed: Mapping[str, Origin], sizes: Mapping[str, ClassSizes]
+    call: Site, arguments: Mapping[str, Origin], sizes: Mapping[str, ClassSizes]
 ) -> Iterator[_Entry]:
     """The sizes that a function needs when a call passes it others."""
     function = str(call.symbol)
     for site in sizes[function].sites.values():
-        origins = {name: _origin(text, passed) for name, text in site.sizes.items()}
+        origins = {name: _origin(text, arguments) for name, text in site.sizes.items()}
         if site.kind is SiteKind.FUNCTION:
             yield from _inside(site, origins, sizes)
         else:
@@ -102,9 +102,9 @@ def _inside(
             yield from ((site, name, text, origins[name], function) for name, text in texts)
 
 
-def _origin(text: str, passed: Mapping[str, Origin]) -> Origin:
+def _origin(text: str, arguments: Mapping[str, Origin]) -> Origin:
     """Where a size comes from that reads others: the code, unless one of them asks for more."""
-    read = [passed[word] for word in re.findall(r"\w+", text) if word in passed]
+    read = [arguments[word] for word in re.findall(r"\w+", text) if word in arguments]
     found = [one for source in _WORST_FIRST for one in read if one.source is source]
     return found[0] if found else Origin(SizeSource.STATIC)
 
@@ -147,7 +147,7 @@ def _remedy(
         return f"no recorded call has it: record code that builds {name}{reaching}"
     return (
         f"record {name} with other numbers, one at a time: so far {reasons[0]}"
-        f" ({len(evidence.recorded.instances)} instances)"
+        f" ({len(evidence.record.instances)} instances)"
     )
 
 
@@ -156,7 +156,7 @@ def _reasons(one: SizeArgument, sizes: ClassSizes, evidence: ClassEvidence) -> I
     for site in sizes.sites.values():
         texts = (re.findall(r"\w+", text) for text in site.sizes.values())
         place = evidence.place_of(site.call) if any(one.name in text for text in texts) else None
-        for (where, *_, axis), size in evidence.recorded.sizes.items():
+        for (where, *_, axis), size in evidence.record.sizes.items():
             if (
                 where == place
                 and place is not None

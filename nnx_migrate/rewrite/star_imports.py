@@ -10,7 +10,9 @@ from nnx_migrate.source.names import Import
 from nnx_migrate.source.project import Module, Project
 
 
-def names_left(project: Project, module: Module, converted: Collection[str]) -> frozenset[str]:
+def exported_imports(
+    project: Project, module: Module, explicit_classes: Collection[str]
+) -> frozenset[str]:
     """What a file imports and others take from it so, read there outside of converted classes."""
     found = set()
     for other in _importers(project).get(module.name, ()):
@@ -18,7 +20,7 @@ def names_left(project: Project, module: Module, converted: Collection[str]) -> 
         lines = [
             range(cls.node.lineno, (cls.node.end_lineno or cls.node.lineno) + 1)
             for cls in classes
-            if cls.name in converted
+            if cls.name in explicit_classes
         ]
         for name, binding in module.table.items():
             if isinstance(binding, Import) and any(

@@ -18,19 +18,21 @@ class Waiting:
     """Learns from refusal to refusal.
 
     Attributes:
-      denied: classes that get no further arguments for what the initial call has; others may be told.
+      without_extras: classes that get no further arguments for what the initial call has; others may be told.
       calls: by class, ids of the calls that build them.
       hopeless: classes that cannot be converted with such submodules either.
     """
 
-    denied: frozenset[str]
+    without_extras: frozenset[str]
     calls: dict[str, frozenset[int]] = field(default_factory=dict)
     hopeless: set[str] = field(default_factory=set)
 
-    def learn(self, refusals: dict[str, ClassRefusal], refused: frozenset[str]) -> frozenset[str]:
-        """The classes among the ``refused`` ones to decide again; their refusals are gone."""
-        again = {name for name in refused if self._asks(name, refusals[name])}
-        for name in refused - again:
+    def learn(
+        self, refusals: dict[str, ClassRefusal], refused_classes: frozenset[str]
+    ) -> frozenset[str]:
+        """Those of the ``refused_classes`` to decide again; their refusals are gone."""
+        again = {name for name in refused_classes if self._asks(name, refusals[name])}
+        for name in refused_classes - again:
             refusal = refusals[name]
             refusals[name] = replace(refusal, wants=replace(refusal.wants, lazy=frozenset()))
         for name in again:
@@ -41,7 +43,7 @@ class Waiting:
         """Whether other submodules than before may help."""
         before = self.calls.pop(name, frozenset())
         more = refusal.wants.lazy - before
-        if refusal.wants.facts and name not in self.denied:
+        if refusal.wants.facts and name not in self.without_extras:
             more = frozenset()
         if name not in self.hopeless and more:
             self.calls[name] = before | more

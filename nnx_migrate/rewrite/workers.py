@@ -6,7 +6,7 @@ the others found for the rest. So nothing is asked of the code between, and what
 
 What is told may name ``ast`` nodes, also by their ``id``: forks have them at the same address, and nothing that
 was parsed before is let go. Other nodes are told by their value, and no ``id`` of theirs is asked for elsewhere.
-A copy that fails, or that decides otherwise, ends the team (`Lost`): one process alone then decides anew, and
+A copy that fails, or that decides otherwise, ends the team (`TeamError`): one process alone then decides anew, and
 says what there is to say.
 """
 
@@ -32,7 +32,7 @@ _Token = (
 )  # the address of a node; of what was told, by whom and as which of theirs
 
 
-class Lost(Exception):
+class TeamError(Exception):
     """Another process of the team has ended, or has decided something else."""
 
 
@@ -128,7 +128,7 @@ class Team:
         if self.size > 1:
             found = self.together(found, outline)
             if found.keys() != paths.keys():
-                raise Lost("the others work on something else")
+                raise TeamError("the others work on something else")
         return {name: found[name] for name in paths}
 
     def divide(self, works: Mapping[str, Callable[[], T]]) -> Mapping[str, T]:
@@ -156,7 +156,7 @@ class Team:
         try:
             every = self._told(self._packed(mine, outline))
         except (EOFError, OSError) as error:
-            raise Lost(str(error)) from error
+            raise TeamError(str(error)) from error
         found: dict[str, T] = {}
         for part in every:
             found.update(self._unpacked(part))
@@ -192,16 +192,16 @@ class Team:
     def _unpacked(self, part: bytes) -> dict[str, Any]:
         turn, named, told = _Unpickler(io.BytesIO(part), self._values).load()
         if turn != self._turn:
-            raise Lost("another process has come to something else")
+            raise TeamError("another process has come to something else")
         self._keep(told)
         return {
             name: told[token] if token in told else self._values[token]
             for name, token in named.items()
         }
 
-    def _keep(self, told: Mapping[_Token, object]) -> None:
+    def _keep(self, known_objects: Mapping[_Token, object]) -> None:
         """Objects that may be told again; others are too many, and the same as any of their value."""
-        for token, value in told.items():
+        for token, value in known_objects.items():
             if is_dataclass(value):
                 self._values[token] = value
                 self._tokens[id(value)] = token

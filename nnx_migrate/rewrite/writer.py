@@ -72,8 +72,8 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
         raise
 
 
-def write_cached(file: Path, data: bytes, kept: int) -> None:
-    """Write a file of a cache folder, and remove all of its kind but the newest ``kept``.
+def write_cached(file: Path, data: bytes, keep_count: int) -> None:
+    """Write a file of a cache folder, and remove all of its kind but the newest ``keep_count``.
 
     Raises:
         OSError: it is not written, or others are still there.
@@ -81,7 +81,7 @@ def write_cached(file: Path, data: bytes, kept: int) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     write_file(file, data)
     alike = file.parent.glob(f"*{file.suffix}")
-    for one in sorted(alike, key=lambda one: one.stat().st_mtime_ns)[:-kept]:
+    for one in sorted(alike, key=lambda one: one.stat().st_mtime_ns)[:-keep_count]:
         one.unlink(missing_ok=True)
 
 
@@ -301,7 +301,7 @@ def _restore(root: Path, path: Path, entry: Entry, restored: list[Path]) -> str 
 
 
 def write_copy(
-    base: Path, trees: Sequence[Path], destination: Path, replaced: Mapping[Path, bytes]
+    base: Path, trees: Sequence[Path], destination: Path, replacements: Mapping[Path, bytes]
 ) -> None:
     """Write a complete copy of ``trees`` (files or directories under ``base``).
 
@@ -323,10 +323,12 @@ def write_copy(
         for tree in trees:
             target = staged / tree.relative_to(base)
             if tree.is_dir():
-                _copy_directory(tree, target, replaced, lambda path: path in (destination, staged))
+                _copy_directory(
+                    tree, target, replacements, lambda path: path in (destination, staged)
+                )
             else:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                _copy_file(tree, target, replaced)
+                _copy_file(tree, target, replacements)
         staged.replace(destination)
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
@@ -334,7 +336,7 @@ def write_copy(
 
 
 def _copy_directory(
-    source: Path, target: Path, replaced: Mapping[Path, bytes], left_out: Callable[[Path], bool]
+    source: Path, target: Path, replacements: Mapping[Path, bytes], left_out: Callable[[Path], bool]
 ) -> None:
     for directory, names, files in os.walk(source):
         here = Path(directory)
@@ -350,12 +352,12 @@ def _copy_directory(
             if (here / name).is_symlink():
                 (there / name).symlink_to(_link_target(here / name, source))
             elif (here / name).is_file():
-                _copy_file(here / name, there / name, replaced)
+                _copy_file(here / name, there / name, replacements)
 
 
-def _copy_file(source: Path, target: Path, replaced: Mapping[Path, bytes]) -> None:
-    if source in replaced:
-        target.write_bytes(replaced[source])
+def _copy_file(source: Path, target: Path, replacements: Mapping[Path, bytes]) -> None:
+    if source in replacements:
+        target.write_bytes(replacements[source])
         shutil.copymode(source, target)
     else:
         shutil.copy2(source, target)

@@ -50,12 +50,12 @@ class _Result:
 
     Attributes:
       extras: what is decided of the class.
-      asked: the sizes of other classes that were asked for, by name.
+      dependencies: the sizes of other classes that were asked for, by name.
     """
 
     sizes: ClassSizes
     extras: Extras
-    asked: Mapping[str, ClassSizes]
+    dependencies: Mapping[str, ClassSizes]
 
 
 class Memory:
@@ -75,18 +75,18 @@ class ProjectAnalysis:
     evidence: ProjectEvidence | None = None
     extras: Mapping[str, Extras] = field(default_factory=dict)
     memory: Memory = field(kw_only=True)
-    done: dict[str, ClassSizes] = field(default_factory=dict)
+    results: dict[str, ClassSizes] = field(default_factory=dict)
     running: dict[str, dict[str, ClassSizes]] = field(default_factory=dict)  # and what they asked
 
     def run(self, names: Iterable[str]) -> Mapping[str, ClassSizes]:
         """Analyse the named classes."""
         for name in names:
             self.sizes_of(name)
-        return self.done
+        return self.results
 
     def sizes_of(self, name: str) -> ClassSizes:
         """Analyse one class or scope function, its submodules' classes first."""
-        found = self.done.get(name) or self._found(name)
+        found = self.results.get(name) or self._found(name)
         if self.running:
             next(reversed(self.running.values()))[name] = found
         return found
@@ -107,14 +107,14 @@ class ProjectAnalysis:
                 self.memory.results.setdefault(name, []).append(result)
         finally:
             del self.running[name]
-        self.done[name] = sizes
+        self.results[name] = sizes
         return sizes
 
     def _remembered(self, name: str) -> ClassSizes | None:
         """What is known of a class that gets the same, and whose submodules' classes have not changed."""
         for one in self.memory.results.get(name, ()):
             if one.extras == self._extras(name) and all(
-                self.sizes_of(other) is sizes for other, sizes in one.asked.items()
+                self.sizes_of(other) is sizes for other, sizes in one.dependencies.items()
             ):
                 return one.sizes
         return None
@@ -125,7 +125,7 @@ class ProjectAnalysis:
     def _analysed(self, info: ClassInfo) -> ClassSizes:
         try:
             analysis, sizes = self._settled(info, names_entries=True)
-            return self._settled(info, names_entries=False)[1] if analysis.unplaced else sizes
+            return self._settled(info, names_entries=False)[1] if analysis.unplaced_sizes else sizes
         except TooDeep as problem:
             return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
         except RecursionError:
@@ -144,7 +144,7 @@ class ProjectAnalysis:
             if ranks.gained:
                 found = self._once(info, ranks.together(), names_entries=names_entries)
         ranks = found[0].interpreter.ranks
-        if ranks.wanted and found[1].new_arguments:
+        if ranks.lacks_ranks and found[1].new_arguments:
             known = ranks.together()
             more = together(known, caller_ranks(self.memory.runs, info))
             if more != known:

@@ -13,10 +13,10 @@ from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
-    Extended,
-    Joined,
+    ConcatenatedList,
+    ExtendedList,
     Record,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Static,
     Unknown,
@@ -77,7 +77,9 @@ def _set_item(name: str, key: Value, value: Value, frame: Frame) -> None:
             changed = list(items)
             changed[constant] = value
             frame.change(name, Sequence(tuple(changed), is_list=True))
-        case Record() | Sequence() | Repeated() | Extended() | Joined() | Choice():
+        case (
+            Record() | Sequence() | RepeatedItem() | ExtendedList() | ConcatenatedList() | Choice()
+        ):
             frame.change(name, Unknown("an item that nobody knows is changed"))
         case Argument() if not isinstance(constant, str):
             pass
@@ -107,9 +109,9 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
         return [Argument(f"{value.path}[{i}]") for i in range(count)]
     if isinstance(value, Array) and not starred:
         return [_item(interpreter, value)] * count
-    if isinstance(value, Joined):
+    if isinstance(value, ConcatenatedList):
         value = alike(value)
-    if isinstance(value, Repeated):
+    if isinstance(value, RepeatedItem):
         if starred:  # not all of them may be called
             interpreter.leave(value)
         interpreter.apart |= {id(one) for one in held_modules(value)}

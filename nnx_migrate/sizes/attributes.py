@@ -17,15 +17,15 @@ from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Class,
+    ConcatenatedList,
     DataClass,
-    Extended,
+    ExtendedList,
     Instance,
-    Joined,
     Library,
     Partial,
     Record,
-    Repeated,
     RepeatedDict,
+    RepeatedItem,
     Sequence,
     Static,
     Submodule,
@@ -67,18 +67,18 @@ class ShapeOf(Value):
 class OpenShape(Value):
     """A shape whose leading axes are unknown in number: those of ``source`` up to axis ``cut``.
 
-    ``tail`` are the sizes known at its end, ``added`` those that follow the source's axes.
+    ``tail`` are the sizes known at its end, ``middle`` those that follow the source's axes.
     """
 
     tail: tuple[Expr | None, ...]
     source: Array
     cut: int
-    added: tuple[Expr | None, ...] = ()
+    middle: tuple[Expr | None, ...] = ()
 
     @property
     def array(self) -> Array:
         """An array of this shape: what is sure are the axes that were added."""
-        return Array(self.tail, least=len(self.added))
+        return Array(self.tail, least=len(self.middle))
 
 
 def leading(array: Array, cut: int) -> OpenShape:
@@ -229,7 +229,7 @@ def call_method(
         case RepeatedDict(each=values) if name in ("items", "values"):
             item = values.item if name == "values" else Sequence((Unknown("a key"), values.item))
             return replace(values, item=item)
-        case Sequence() | Repeated() | Extended() | Joined():
+        case Sequence() | RepeatedItem() | ExtendedList() | ConcatenatedList():
             return list_method(base, name, args, node, frame)
         case Static(expr=expr):
             lose_handed((*args, *kwargs.values()), frame)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from nnx_migrate.sizes.mentions import statements_in
-from nnx_migrate.sizes.parentless import unattached
+from nnx_migrate.sizes.parentless import parentless_calls
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.growth import grown
 from nnx_migrate.source.project import Module, Project, Scope
@@ -41,7 +41,7 @@ def functions_in(body: list[ast.stmt]) -> Iterator[Functions]:
 
 def called_in(project: Project, module: Module, node: Functions) -> Iterator[str]:
     """Symbols of what a function calls, but for modules that are nobody's submodules."""
-    scope, alone = Scope(module).enter(node), unattached(project)
+    scope, alone = Scope(module).enter(node), parentless_calls(project)
     for one in walk(node):
         if not isinstance(one, ast.Call) or id(one) in alone:
             continue

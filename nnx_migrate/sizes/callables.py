@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 def changes_size(
-    interpreter: Interpreter, called: Value, array: Array, node: ast.Call, frame: Frame
+    interpreter: Interpreter, callee: Value, array: Array, node: ast.Call, frame: Frame
 ) -> bool:
     """Whether what is called may give ``array`` other sizes: a field, an entry of a table.
 
     Of a field that is its default, or what the project gives it. Then it is no activation, and what it
     makes of the array nobody knows.
     """
-    built = set(interpreter.built)
+    built = set(interpreter.submodules)
     values = _values(interpreter, node.func, frame)
-    if isinstance(called, Static) and ast.unparse(node.func) != called.expr.text:
-        values = chain(values, _own_values(interpreter, called))
+    if isinstance(callee, Static) and ast.unparse(node.func) != callee.expr.text:
+        values = chain(values, _own_values(interpreter, callee))
     for value in values:
         if isinstance(value, Unknown):
             break  # an object: what its class makes of arrays is not read
@@ -38,35 +38,35 @@ def changes_size(
                 break
     else:
         return False
-    for key in set(interpreter.built) - built:
-        del interpreter.built[key]
+    for key in set(interpreter.submodules) - built:
+        del interpreter.submodules[key]
     return True
 
 
-def is_of_helper(interpreter: Interpreter, called: Value) -> bool:
+def is_of_helper(interpreter: Interpreter, callee: Value) -> bool:
     """Whether what is called is a parameter of a helper, and what every call gives it is found.
 
     Of a method's own argument nobody knows what it is; a helper's calls all stand in the project.
     """
     function, project = interpreter.root.info.function, interpreter.project
-    if not isinstance(called, Argument) or not isinstance(function, ast.FunctionDef):
+    if not isinstance(callee, Argument) or not isinstance(function, ast.FunctionDef):
         return False
-    given = given_to_parameter(project, interpreter.root.info.module, function, called.path)
+    given = given_to_parameter(project, interpreter.root.info.module, function, callee.path)
     found = [next(possible_values(project, *one), None) for one in given]
     return bool(found) and None not in found
 
 
-def _is_other(made: Array, array: Array) -> bool:
+def _is_other(result: Array, array: Array) -> bool:
     """Whether one of the last axes that are known of an array has another size in what is made of it."""
     known = range(-1, -1 - max(1, len(array.tail)), -1)
-    return made.rank != array.rank or any(made.axis(one) != array.axis(one) for one in known)
+    return result.rank != array.rank or any(result.axis(one) != array.axis(one) for one in known)
 
 
-def _own_values(interpreter: Interpreter, called: Static) -> Iterator[Value]:
+def _own_values(interpreter: Interpreter, callee: Static) -> Iterator[Value]:
     """Those of a field that the class hands to a submodule's call, where it has another name."""
     info = interpreter.root.info
     frame = Frame(info.scope, {}, interpreter.root)
-    return _values(interpreter, called.expr.node, frame)
+    return _values(interpreter, callee.expr.node, frame)
 
 
 def _values(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Iterator[Value]:

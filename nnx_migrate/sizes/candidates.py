@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 
 from nnx_migrate.sizes.families import members_of
-from nnx_migrate.sizes.fields.constructor_arguments import constructed, unpacked
+from nnx_migrate.sizes.fields.constructor_arguments import constructor_call, dict_keywords
 from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.classes import ClassInfo
@@ -38,11 +38,11 @@ class Place:
 class Candidate:
     """A layer or class that a class-valued field may hold: ``MLP`` of ``partial(MLP, hidden=(8, 8))``.
 
-    ``given`` are the fields that partials of it set.
+    ``partial_fields`` are the fields that partials of it set.
     """
 
     symbol: str
-    given: frozenset[str] = frozenset()
+    partial_fields: frozenset[str] = frozenset()
 
 
 _NONE = Candidate("")  # nothing is built
@@ -60,7 +60,7 @@ class Candidates:
     def _calls(self) -> list[_Call]:
         """Every call outside the libraries' own names, with the symbol it constructs, if any."""
         return [
-            _Call(place, call, *constructed(self.project, place.scope, call))
+            _Call(place, call, *constructor_call(self.project, place.scope, call))
             for place, call in _calls(self.project)
             if self._may_construct(place.scope, call)
         ]
@@ -136,7 +136,7 @@ class Candidates:
             return
         names = [field.name for field in cls.fields]
         yield from zip(names, one.args, strict=False)
-        for keyword in (*one.call.keywords, *unpacked(one.call, one.place.scope)):
+        for keyword in (*one.call.keywords, *dict_keywords(one.call, one.place.scope)):
             if keyword.arg:
                 yield keyword.arg, keyword.value
 
@@ -258,11 +258,11 @@ class Candidates:
         named = {keyword.arg for keyword in partial.keywords if keyword.arg is not None}
         cls = self.project.linen.get(one.symbol)
         if cls is None:
-            return replace(one, given=one.given | (named & _SIZING))
+            return replace(one, partial_fields=one.partial_fields | (named & _SIZING))
         fields = [field.name for field in cls.fields]
         is_open = any(keyword.arg is None for keyword in partial.keywords)
         placed = fields if is_open else fields[: len(partial.args) - 1]
-        return replace(one, given=one.given | {*named, *placed})
+        return replace(one, partial_fields=one.partial_fields | {*named, *placed})
 
 
 def _values(entries: ast.Dict) -> list[ast.expr | None]:
@@ -274,7 +274,7 @@ def _values(entries: ast.Dict) -> list[ast.expr | None]:
 def _each_once(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     found: dict[str, frozenset[str]] = {}
     for one in candidates:
-        found[one.symbol] = found.get(one.symbol, frozenset()) | one.given
+        found[one.symbol] = found.get(one.symbol, frozenset()) | one.partial_fields
     return tuple(Candidate(symbol, given) for symbol, given in found.items())
 
 

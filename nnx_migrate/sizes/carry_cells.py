@@ -23,15 +23,15 @@ class CarryCell:
     >>> carry = cell.initialize_carry(key, shape)  # doctest: +SKIP
     """
 
-    built: ast.Call
-    asked: ast.Call
+    cell: ast.Call
+    carry_call: ast.Call
     statement: ast.Assign | None = None
 
 
 @lru_cache(maxsize=4096)
 def carry_cells(method: ast.FunctionDef) -> Mapping[int, CarryCell]:
     """What a method only asks for a carry, where it is built or by a local name; by id of the asking call."""
-    return {id(one.asked): one for one in (*_in_place(method), *_named(method))}
+    return {id(one.carry_call): one for one in (*_in_place(method), *_named(method))}
 
 
 def _in_place(method: ast.FunctionDef) -> Iterator[CarryCell]:
@@ -74,11 +74,11 @@ def _asked(block: Sequence[ast.stmt], name: str) -> list[ast.Call]:
     return found
 
 
-def _stays(built: ast.Call, names: Sequence[ast.Name]) -> bool:
+def _stays(cell: ast.Call, names: Sequence[ast.Name]) -> bool:
     """Whether the cell's arguments are the same where it is asked: nothing binds their names later."""
-    read = names_in(built)
+    read = names_in(cell)
     return all(
-        one.lineno < built.lineno
+        one.lineno < cell.lineno
         for one in names
         if one.id in read and not isinstance(one.ctx, ast.Load)
     )

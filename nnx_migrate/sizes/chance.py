@@ -79,8 +79,14 @@ def _leaning(
     return truth(interpreter, node, frame)
 
 
-def _negated(found: bool | Expr | None) -> bool | Expr | None:
-    return ex.negation(found) if isinstance(found, Expr) else None if found is None else not found
+def _negated(condition: bool | Expr | None) -> bool | Expr | None:
+    return (
+        ex.negation(condition)
+        if isinstance(condition, Expr)
+        else None
+        if condition is None
+        else not condition
+    )
 
 
 def _is_draw(node: ast.Compare, frame: Frame) -> bool:

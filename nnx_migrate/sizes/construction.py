@@ -22,7 +22,7 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.fields.literals import gives_entry
 from nnx_migrate.sizes.fields.values import possible_values
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.parentless import unattached
+from nnx_migrate.sizes.parentless import parentless_calls
 from nnx_migrate.source.classes import ClassInfo
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:
 
 def _built(interpreter: Interpreter, module: M) -> M:
     if module.owner is interpreter.root and module.call is not None:
-        first = interpreter.built.setdefault(id(module.call), module)
+        first = interpreter.submodules.setdefault(id(module.call), module)
         rounds = {one.has_rounds for one in interpreter.loops if one.has_rounds is not None}
         interpreter.made_in[id(module.call)] = frozenset(rounds)
         kinds = {class_name(first): None, class_name(module): None}
@@ -98,12 +98,12 @@ def construct(
 
     Nothing is known of one that a function builds for the sake of its pure functions.
     """
-    if frame.instance is None and id(node) in unattached(interpreter.project):
+    if frame.instance is None and id(node) in parentless_calls(interpreter.project):
         return Unknown("a module that has no parent")
     _check_name(interpreter, kwargs, node, frame)
     fields = _bind_fields(interpreter, target.info, args, kwargs)
     owner = _owner(interpreter, frame)
-    instance = Instance(target.info, fields, node, owner, lifted=target.lifted, lifts=target.lifts)
+    instance = Instance(target.info, fields, node, owner, lift=target.lift, lifts=target.lifts)
     instance.is_conditional = bool(interpreter.conditions)
     return _built(interpreter, instance)
 
@@ -204,7 +204,7 @@ def _one_class(target: Factories) -> Class | None:
         isinstance(one, Class) and (one.info, one.lifts) == (first.info, first.lifts)
         for one in target.options
     )
-    return replace(first, lifted=None) if same else None
+    return replace(first, lift=None) if same else None
 
 
 # With one of these an object has other attributes than its fields, or entries that are none.

@@ -79,7 +79,7 @@ class ClassEvidence:
     """What was recorded of one class of the project, as the project spells it."""
 
     info: ClassInfo
-    recorded: RecordedClass
+    record: RecordedClass
     hashes: Mapping[str, str]  # module name -> hash of its file
 
     def place_of(self, call: ast.Call) -> Place | None:
@@ -116,7 +116,7 @@ class ClassEvidence:
         self, call: ast.Call, place: Place, want: RecordedAxis, argument: str, axis: int
     ) -> SizeEvidence | None:
         key = (place, want.below, want.method, argument, axis)
-        one: RecordedSize | None = self.recorded.sizes.get(key)
+        one: RecordedSize | None = self.record.sizes.get(key)
         if one is None or one.expression is None:
             return None
         size = expression_of(one.expression, self.info, call)
@@ -141,7 +141,7 @@ class ClassEvidence:
     def _sightings(self, place: Place, want: RecordedAxis) -> Iterator[Sighting]:
         """The first call of each submodule in each trace: parameters take its shapes."""
         done: set[tuple[object, ...]] = set()
-        for one in self.recorded.sightings:
+        for one in self.record.sightings:
             if (one.site, one.below, one.method) != (place, want.below, want.method):
                 continue
             key = (one.instance, tuple(sorted(one.changes.items())), one.ordinal)
@@ -179,7 +179,7 @@ class ClassEvidence:
 
     def _surroundings(self, one: Sighting) -> Surroundings:
         """What an expression may read in one trace."""
-        instance = self.recorded.instances[one.instance]
+        instance = self.record.instances[one.instance]
         inputs = {n: replace_numbers(value, n, one.changes) for n, value in instance.inputs.items()}
         names = {n: v if kind_of(v) == "plain" else _GIVEN for n, v in inputs.items()}
         fields = replace_numbers(instance.fields, "self", one.changes)
@@ -255,15 +255,15 @@ class ProjectEvidence:
         return None
 
 
-def _seen(shape: tuple[int, ...], axis: int | None, given: object) -> object:
+def _seen(shape: tuple[int, ...], axis: int | None, record: object) -> object:
     """What was recorded of a shape, in the form of the size that it is compared with.
 
     The width of a DenseGeneral over several axes is a tuple: that of as many last axes.
     """
     if axis is None:
         return shape
-    if isinstance(given, tuple) and axis == -1:
-        return shape[-len(given) :] if given else ()
+    if isinstance(record, tuple) and axis == -1:
+        return shape[-len(record) :] if record else ()
     return shape[axis]
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
+    ConcatenatedList,
     Instance,
-    Joined,
     Record,
-    Repeated,
+    RepeatedItem,
     Rounds,
     Sequence,
     Static,
@@ -37,7 +37,7 @@ class Frame:
     depth: int = 0  # conditions that were already open when the function started
     jumps: list[dict[str, Value]] = field(default_factory=list)  # locals at break and continue
     tests: dict[str, ast.expr] = field(default_factory=dict)  # local name -> the test it holds
-    changed: list[Value] = field(default_factory=list)  # values as they were before a change
+    mutations: list[Value] = field(default_factory=list)  # values as they were before a change
     node: ast.AST | None = None  # the function that runs
 
     def change(self, name: str, value: Value) -> None:
@@ -53,7 +53,7 @@ class Frame:
 
     def forget(self, old: Value) -> None:
         """Take what still holds ``old``, which has changed, for unknown."""
-        self.changed.append(old)
+        self.mutations.append(old)
         held_by = [self.env]
         if self.instance is not None:
             held_by += [self.instance.attributes, self.instance.fields]
@@ -72,9 +72,9 @@ def _holds(value: Value, old: Value) -> bool:
             return any(_holds(one, old) for one in items)
         case Record(entries=entries):
             return any(_holds(one, old) for one in entries.values())
-        case Repeated(item=item):
+        case RepeatedItem(item=item):
             return _holds(item, old)
-        case Joined(parts=parts):
+        case ConcatenatedList(parts=parts):
             return any(_holds(one, old) for one in parts)
         case Rounds(each=each):
             return _holds(each, old)
@@ -106,10 +106,14 @@ class Loop:
     ends: bool = True  # it meets everything that the loops of its origins made
     foreign: bool = False  # of another class: __init__ cannot read its variables
     counters: dict[str, bool] = field(default_factory=dict)  # go up by one; whether from 0
-    reordered: bool = False  # items come in another order than the loop of their origin made them
+    is_reordered: bool = (
+        False  # items come in another order than the loop of their origin made them
+    )
     has_rounds: Expr | None = None  # what may be tested for that; None: nothing over fields alone
     is_open: bool = False  # whether it has a round an argument of the call says
-    held: frozenset[int] = frozenset()  # constructor calls of what its rounds go through, by id
+    submodule_calls: frozenset[int] = (
+        frozenset()
+    )  # constructor calls of what its rounds go through, by id
 
     def count(self, target: ast.expr | None, *, from_zero: bool) -> None:
         """Note a variable that goes up by one."""

@@ -36,17 +36,21 @@ _CALLS_NOTHING = (
 _CALLS = ("builtins.map", "builtins.filter", "builtins.iter")
 
 
-def check_handed(
-    interpreter: Interpreter, called: Value, given: Iterable[Value], node: ast.Call, frame: Frame
+def check_class_arguments(
+    interpreter: Interpreter,
+    callee: Value,
+    arguments: Iterable[Value],
+    node: ast.Call,
+    frame: Frame,
 ) -> None:
     """Refuse a call of what is not followed that is given a class of modules, or a partial of one.
 
     Args:
-      called: the function, or the value whose method is called.
+      callee: the function, or the value whose method is called.
     """
     if frame.instance is not interpreter.root and frame.instance is not None:
         return  # it is another class's submodule
-    if any(_holds(interpreter.project, one) for one in given) and _may_call(called, node):
+    if any(_holds(interpreter.project, one) for one in arguments) and _may_call(callee, node):
         own = frame.scope.module is interpreter.root.info.module
         place = node if own else interpreter.root.info.node
         reason = f"{ast.unparse(node.func)} may build a submodule of a class that it is given"
@@ -63,8 +67,8 @@ def _holds(project: Project, value: Value) -> bool:
     return builds_modules(project, value)
 
 
-def _may_call(called: Value, node: ast.Call) -> bool:
-    match called:
+def _may_call(callee: Value, node: ast.Call) -> bool:
+    match callee:
         case Library(symbol=symbol):
             followed = layer_of(symbol) is not None or symbol.startswith("<")
             keeps = symbol.startswith(_CALLS_NOTHING) and symbol not in _CALLS

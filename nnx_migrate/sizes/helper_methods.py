@@ -37,7 +37,7 @@ class HelperMethod:
 
     cls: ClassInfo
     node: ast.FunctionDef
-    called: ast.FunctionDef
+    function: ast.FunctionDef
     calls: tuple[Call, ...]
 
 

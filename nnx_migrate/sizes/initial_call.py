@@ -21,7 +21,9 @@ def initial_fact(interpreter: Interpreter, value: Value | None, fact: str) -> Ex
         return None
     if value.path in interpreter.extras.facts:
         return ex.call_fact(value.path, fact)
-    is_parameter = value.path.isidentifier() and value.path not in interpreter.extras.unpassed
+    is_parameter = (
+        value.path.isidentifier() and value.path not in interpreter.extras.unpassable_facts
+    )
     if interpreter.primary and is_parameter:
         interpreter.untold.add(value.path)
     return None

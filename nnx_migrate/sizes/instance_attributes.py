@@ -61,7 +61,12 @@ def _of_class(interpreter: Interpreter, instance: Instance, name: str, cls: Clas
 
 
 def as_read(
-    interpreter: Interpreter, instance: Instance, name: str, value: Value, *, called: bool = False
+    interpreter: Interpreter,
+    instance: Instance,
+    name: str,
+    value: Value,
+    *,
+    is_called: bool = False,
 ) -> Value:
     """What ``self.name`` is where other classes, which share ``__init__``, have it otherwise."""
     if instance is not interpreter.root or name not in interpreter.varying:
@@ -69,4 +74,4 @@ def as_read(
     if not isinstance(value, Static):
         return value
     read: ast.expr = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
-    return Static(Expr(ast.Call(read, [], []) if called else read))
+    return Static(Expr(ast.Call(read, [], []) if is_called else read))

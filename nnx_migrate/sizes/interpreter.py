@@ -25,7 +25,7 @@ from nnx_migrate.abstract.values import (
     Array,
     CallForm,
     Instance,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Static,
     Submodule,
@@ -71,12 +71,14 @@ class Interpreter(ABC):
         default_factory=list
     )  # loops with carried sizes, outermost first
     statics: dict[int, str | None] = field(default_factory=dict)
-    built: dict[int, Submodule | Instance] = field(default_factory=dict)
+    submodules: dict[int, Submodule | Instance] = field(default_factory=dict)
     made_in: dict[int, frozenset[Expr]] = field(
         default_factory=dict
     )  # what the loops have to hold for a round in which each is built
-    applied: set[int] = field(default_factory=set)  # constructor calls of layers given parameters
-    carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
+    applied_layers: set[int] = field(
+        default_factory=set
+    )  # constructor calls of layers given parameters
+    carries: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
     turns: dict[tuple[int, int], ast.For] = field(
         default_factory=dict
     )  # what each `nn.Sequential` of a loop runs
@@ -89,11 +91,15 @@ class Interpreter(ABC):
     )  # names of carried sizes, by the loop and the local
     carried_by_call: frozenset[str] = frozenset()  # carried sizes that `__call__` has shown
     endings: dict[str, Expr] = field(default_factory=dict)  # carried sizes in terms of fields
-    nested: set[str] = field(default_factory=set)  # carried sizes of loops in rounds of others
-    unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
+    nested_carries: set[str] = field(
+        default_factory=set
+    )  # carried sizes of loops in rounds of others
+    plain_sums: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
     initial_facts: set[int] = field(default_factory=set)  # ids of conditions on the initial call
-    entered: set[int] = field(default_factory=set)  # calls that led into a function of the project
+    entered_calls: set[int] = field(
+        default_factory=set
+    )  # calls that led into a function of the project
     through_functions: set[int] = field(
         default_factory=set
     )  # constructor calls of what these return
@@ -141,10 +147,10 @@ class Interpreter(ABC):
         return replace(
             self,
             statics={**self.statics},
-            carried={key: [*entries] for key, entries in self.carried.items()},
+            carries={key: [*entries] for key, entries in self.carries.items()},
             problems=[*self.problems],
             review=[*self.review],
-            ranks=replace(self.ranks, proved={**self.ranks.proved}),
+            ranks=replace(self.ranks, proofs={**self.ranks.proofs}),
         )
 
     def step(self) -> None:
@@ -321,7 +327,7 @@ class Interpreter(ABC):
         call = module.call
         if call is None or id(call) in self.met:
             return []
-        around = [one for one in self.loops if id(call) not in one.held]
+        around = [one for one in self.loops if id(call) not in one.submodule_calls]
         return [one for one in around if not any(node is call for node in walk(one.node))]
 
     # ---- what runs code, in machine.py
@@ -392,7 +398,7 @@ class Interpreter(ABC):
         frame = Frame(Scope(self.root.info.module), {}, None)
         return self.call(target, args, kwargs, node, frame)
 
-    def call_in_turn(self, rounds: Repeated, value: Value, layer: Submodule) -> Value:
+    def call_in_turn(self, rounds: RepeatedItem, value: Value, layer: Submodule) -> Value:
         """What a layer makes of a value: ``for layers in rounds: x = layers[0](x)``, and so on."""
         assert layer.call is not None
         assert isinstance(rounds.item, Sequence)

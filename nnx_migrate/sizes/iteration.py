@@ -16,10 +16,10 @@ from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
-    Extended,
-    Joined,
+    ConcatenatedList,
+    ExtendedList,
     Record,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Static,
     Unknown,
@@ -54,7 +54,7 @@ class Backwards(Value):
 
 
 @dataclass(frozen=True)
-class Enumerated(Value):
+class EnumerateValue(Value):
     """``enumerate(value, start)``."""
 
     value: Value
@@ -62,7 +62,7 @@ class Enumerated(Value):
 
 
 @dataclass(frozen=True)
-class Zipped(Value):
+class ZipValue(Value):
     """``zip(*values)``."""
 
     values: tuple[Value, ...]
@@ -87,7 +87,7 @@ def iteration_of(
         _leave_zipped(interpreter, value)
     item = _abstract(rest, target, loop)
     loop.rounds = length_of(value)
-    if not (first or loop.reordered):
+    if not (first or loop.is_reordered):
         for one, other in combinations([loop_node, *loop.origins], 2):
             interpreter.loop_names.join(one, other)
     return item, loop
@@ -98,32 +98,32 @@ def _settled(interpreter: Interpreter, value: Value) -> Value:
     match value:
         case Argument():
             return interpreter.settled(value)
-        case Enumerated(value=inner):
+        case EnumerateValue(value=inner):
             return replace(value, value=_settled(interpreter, inner))
-        case Zipped(values=values):
-            return Zipped(tuple(_settled(interpreter, one) for one in values))
+        case ZipValue(values=values):
+            return ZipValue(tuple(_settled(interpreter, one) for one in values))
     return value
 
 
 def _leave_zipped(interpreter: Interpreter, value: Value) -> None:
     """A loop over several lists may end before it met each submodule of one."""
     match value:
-        case Enumerated(value=inner):
+        case EnumerateValue(value=inner):
             _leave_zipped(interpreter, inner)
-        case Zipped(values=values) if length_of(value) is None:
+        case ZipValue(values=values) if length_of(value) is None:
             for one in values:
                 interpreter.leave(one)
 
 
 def _parts(value: Value) -> tuple[list[Value], Value]:
     """Items known one by one at the head of a sequence, and the rest."""
-    if isinstance(value, Joined):
+    if isinstance(value, ConcatenatedList):
         return [], alike(value)
-    if isinstance(value, Extended):
+    if isinstance(value, ExtendedList):
         return list(value.first), value.rest
-    if isinstance(value, Enumerated):
+    if isinstance(value, EnumerateValue):
         first, rest = _parts(value.value)
-        return list(_counted(first, value.start)), Enumerated(rest, value.start)
+        return list(_counted(first, value.start)), EnumerateValue(rest, value.start)
     return [], value
 
 
@@ -146,12 +146,12 @@ def items_of(value: Value) -> list[Value] | None:
             return list(items)
         case Record(entries=entries):
             return [Static(ex.literal(key)) for key in entries]
-        case Enumerated(value=inner):
+        case EnumerateValue(value=inner):
             found = items_of(inner)
             if found is None:
                 return None
             return list(_counted(found, value.start))
-        case Zipped(values=values):
+        case ZipValue(values=values):
             columns = [items_of(one) for one in values]
             known = [column for column in columns if column is not None]
             if len(known) != len(columns) or not known:
@@ -166,13 +166,13 @@ def items_of(value: Value) -> list[Value] | None:
 def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
     """One item for all iterations; plain items are named by the loop's own target."""
     match value:
-        case Joined():
+        case ConcatenatedList():
             return _abstract(alike(value), target, loop)
         case Range(last=last, counts=counts, from_zero=from_zero):
             if counts:
                 loop.count(target, from_zero=from_zero)
             return _named(target, last, loop)
-        case Enumerated(value=inner, start=start):
+        case EnumerateValue(value=inner, start=start):
             first, second = _pair(target)
             loop.count(first, from_zero=start == ex.literal(0))
             count = length_of(inner)
@@ -181,11 +181,11 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             return Sequence((_named(first, end, loop), _abstract(inner, second, loop)))
         case Backwards(items=inner):
             item = _abstract(inner, target, loop)
-            loop.reordered = True
+            loop.is_reordered = True
             loop.counters.clear()
             loop.last |= {name: ex.name(name) for name in loop.last}
             return item
-        case Zipped(values=values):
+        case ZipValue(values=values):
             targets = _targets(target, len(values))
             pairs = zip(values, targets, strict=True)
             items = tuple(_abstract(one, sub, loop) for one, sub in pairs)
@@ -194,16 +194,16 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
                 loop.ends = False
                 loop.last |= {name: ex.name(name) for name in loop.last}
             return Sequence(items)
-        case Repeated(item=Static(expr=expr)) if expr.names & value.last.keys():
+        case RepeatedItem(item=Static(expr=expr)) if expr.names & value.last.keys():
             # Its text reads a variable of the comprehension that made it; the loop has its own.
             last = ex.substitute(expr, value.last)
             return _named(target, None if last.names & value.last.keys() else last, loop)
-        case Repeated(item=item, origin=origin):
+        case RepeatedItem(item=item, origin=origin):
             if origin is not None:
                 loop.origins.append(origin)
                 loop.last.update(value.last)
-                if value.reordered:
-                    loop.reordered = True
+                if value.is_reordered:
+                    loop.is_reordered = True
                     loop.last |= {name: ex.name(name) for name in value.last}
             return item
         case Choice():
@@ -289,13 +289,13 @@ def length_of(value: Value) -> Expr | None:
             return _count_of(expr.node)
         case Sequence(items=items):
             return ex.literal(len(items))
-        case Repeated(length=length):
+        case RepeatedItem(length=length):
             return length
         case Range(stop=stop, from_zero=True, counts=True):
             return stop
-        case Enumerated(value=inner) | Backwards(items=inner):
+        case EnumerateValue(value=inner) | Backwards(items=inner):
             return length_of(inner)
-        case Zipped(values=values):
+        case ZipValue(values=values):
             lengths = {length_of(one) for one in values}
             return lengths.pop() if len(lengths) == 1 else None
     return None

@@ -79,7 +79,7 @@ class LibraryCall:
 
     def want_rank(self, array: Array | None) -> None:
         """Note that more would be known of the result if the array's rank were."""
-        self.interpreter.ranks.wanted |= array is not None and array.rank is None
+        self.interpreter.ranks.lacks_ranks |= array is not None and array.rank is None
 
 
 Summary = Callable[[LibraryCall], Value]

@@ -12,12 +12,12 @@ from nnx_migrate.abstract.questions import constant_of
 from nnx_migrate.abstract.values import (
     NONE,
     Choice,
-    Extended,
-    Joined,
+    ConcatenatedList,
+    ExtendedList,
     Library,
     Partial,
     Record,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Static,
     Unknown,
@@ -26,7 +26,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.source.changes import CHANGING, changed_names
 
-_MUTABLE = (Sequence, Repeated, Extended, Joined, Record, Choice)
+_MUTABLE = (Sequence, RepeatedItem, ExtendedList, ConcatenatedList, Record, Choice)
 # Methods of lists, tuples and dicts that change nothing; any other may.
 READING = frozenset({"index", "count", "copy", "get", "keys", "items", "values"}) | {
     f"__{name}__" for name in ("getitem", "len", "iter", "contains", "eq", "add", "mul")
@@ -37,7 +37,7 @@ _MAKERS = frozenset({"bytearray", "dict", "list", "set", "sorted"})
 
 
 def list_method(
-    base: Sequence | Repeated | Extended | Joined,
+    base: Sequence | RepeatedItem | ExtendedList | ConcatenatedList,
     name: str,
     args: tuple[Value, ...],
     node: ast.Call,
@@ -146,9 +146,9 @@ def _inside(value: Value) -> Iterator[Value]:
             pass
         case Record(entries=entries):
             parts = entries.values()
-        case Repeated(item=item):
+        case RepeatedItem(item=item):
             parts = (item,)
-        case Joined():
+        case ConcatenatedList():
             parts = (alike(value).item,)
     for part in parts:
         if isinstance(part, _MUTABLE):
@@ -156,10 +156,12 @@ def _inside(value: Value) -> Iterator[Value]:
             yield from _inside(part)
 
 
-def _extended(base: Sequence | Repeated | Extended | Joined, added: Value) -> Value:
-    if isinstance(base, Sequence) and isinstance(added, Sequence):
-        return Sequence((*base.items, *added.items), is_list=True)
-    return joined_lists(base, added)
+def _extended(
+    base: Sequence | RepeatedItem | ExtendedList | ConcatenatedList, values: Value
+) -> Value:
+    if isinstance(base, Sequence) and isinstance(values, Sequence):
+        return Sequence((*base.items, *values.items), is_list=True)
+    return joined_lists(base, values)
 
 
 def _any(items: tuple[Value, ...]) -> Value:
@@ -170,21 +172,21 @@ def _any(items: tuple[Value, ...]) -> Value:
 
 
 def _popped(
-    base: Sequence | Repeated | Extended | Joined,
+    base: Sequence | RepeatedItem | ExtendedList | ConcatenatedList,
     args: tuple[Value, ...],
     node: ast.Call,
     frame: Frame,
 ) -> Value:
     match base:
-        case Joined():
+        case ConcatenatedList():
             hold(Unknown("a list after pop"), node, frame)
             return Unknown("an item nobody knows")
-        case Repeated(item=item):
-            hold(Repeated(item), node, frame)
+        case RepeatedItem(item=item):
+            hold(RepeatedItem(item), node, frame)
             return item
-        case Extended(first=first, rest=rest):
+        case ExtendedList(first=first, rest=rest):
             item = _any((rest.item, *first))
-            hold(Repeated(item), node, frame)
+            hold(RepeatedItem(item), node, frame)
             return item
         case Sequence(items=items):
             index = _index(args)

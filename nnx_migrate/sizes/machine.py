@@ -114,7 +114,7 @@ class Machine(Interpreter):
         frame: Frame,
     ) -> Value:
         if isinstance(target, Function):
-            self.entered.add(id(node))
+            self.entered_calls.add(id(node))
         match target:
             case Submodule():
                 return self.call_submodule(target, args, kwargs)
@@ -225,18 +225,18 @@ class Machine(Interpreter):
         return output
 
     def _call_by_presence(
-        self, chosen: Value, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
+        self, choice: Value, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> Value:
         """``layer(c if c is not None else x)`` is one of two calls: ``layer(c)`` and ``layer(x)``."""
-        assert isinstance(chosen, Choice)
-        assert chosen.given is not None
+        assert isinstance(choice, Choice)
+        assert choice.parameter is not None
         outputs = []
-        for option, is_given in zip(chosen.options, (True, False), strict=True):
-            left = tuple(option if one is chosen else one for one in args)
-            named = {name: option if one is chosen else one for name, one in kwargs.items()}
-            fact = ex.call_fact(chosen.given, ex.GIVEN)
+        for option, is_given in zip(choice.options, (True, False), strict=True):
+            left = tuple(option if one is choice else one for one in args)
+            named = {name: option if one is choice else one for name, one in kwargs.items()}
+            fact = ex.call_fact(choice.parameter, ex.GIVEN)
             test = fact if is_given else ex.negation(fact)
-            with self.under(test), self.knowing({chosen.given: is_given}):
+            with self.under(test), self.knowing({choice.parameter: is_given}):
                 outputs.append(self._call_layer(layer, left, named))
         return join(None, *outputs)
 
@@ -276,7 +276,7 @@ class Machine(Interpreter):
         """Arguments of a lifted call, whose axes are counted from the front."""
         given = tuple(map(self.settled, args))
         arrays = [one for one in given if isinstance(one, Argument | Array)]
-        self.ranks.wanted |= any(getattr(one, "rank", None) is None for one in arrays)
+        self.ranks.lacks_ranks |= any(getattr(one, "rank", None) is None for one in arrays)
         return given
 
     def _run_method(
@@ -295,4 +295,4 @@ class Machine(Interpreter):
 
 
 def _is_by_presence(value: Value) -> bool:
-    return isinstance(value, Choice) and value.given is not None
+    return isinstance(value, Choice) and value.parameter is not None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LIFTS = {"flax.linen.scan": True, "flax.linen.vmap": False}  # whether the call carries
 
 
-class Unplaced(Exception):
+class UnplacedAxis(Exception):
     """Which axis of the caller's argument a size is, is not known; the message says why."""
 
 
@@ -69,7 +69,7 @@ def callers_axis(interpreter: Interpreter, method: str, path: str, axis: int | N
       axis: from the front or the end; None for the whole shape.
 
     Raises:
-      Unplaced: the decorators do not say.
+      UnplacedAxis: the decorators do not say.
     """
     found = interpreter.root.info.find(method)
     lifts = lifts_of(interpreter, *found) if found is not None else ()
@@ -96,17 +96,19 @@ def _outside(axes: Value, position: int, count: int, axis: int | None, body: Arr
         return axis
     lifted = number_of(axes)
     if lifted is None:
-        raise Unplaced("which axis of it the decorator of the method takes away is not known")
+        raise UnplacedAxis("which axis of it the decorator of the method takes away is not known")
     if axis is None or (axis >= 0 and lifted < 0):
-        raise Unplaced("the decorator of the method takes an axis away")
+        raise UnplacedAxis("the decorator of the method takes an axis away")
     if axis >= 0:
         return axis if axis < lifted else axis + 1
     if lifted < 0:
         return axis if -axis < -lifted else axis - 1
     if body.rank is None and axis < -1 and lifted > 0:
-        raise Unplaced("the decorator of the method takes an axis away")
+        raise UnplacedAxis("the decorator of the method takes an axis away")
     if body.rank is None and body.depth + axis < lifted and lifted > 1:
-        raise Unplaced(f"whether axis {lifted}, which the decorator takes away, is its last one")
+        raise UnplacedAxis(
+            f"whether axis {lifted}, which the decorator takes away, is its last one"
+        )
     # Axis 1 is that of steps behind the batch, not the last one: callers show it (takes_last).
     return axis - 1 if body.rank is not None and body.rank + axis < lifted else axis
 

@@ -57,7 +57,7 @@ def call_instance_method(
     if found is not None and not _is_property(interpreter, *found):
         value = interpreter.call_instance(instance, name, args, kwargs)
         plain = not args and not kwargs
-        return as_read(interpreter, instance, name, value, called=True) if plain else value
+        return as_read(interpreter, instance, name, value, is_called=True) if plain else value
     if name in ("param", "variable"):
         _check_borrowed(interpreter, instance, node, frame)
     if name == "param":
@@ -154,7 +154,7 @@ def call_layer_method(
         if name in known.methods:
             return known.methods[name](ShapeCall(interpreter, layer, args, kwargs))[1]
     if name == "apply" and len(args) >= 2:  # a layer applied to parameters of somebody else
-        interpreter.applied.add(id(layer.call))
+        interpreter.applied_layers.add(id(layer.call))
         owner, layer.owner = layer.owner, None
         try:
             return interpreter.call_submodule(layer, args[1:], {})

@@ -82,9 +82,9 @@ def _made_from(info: ClassInfo, name: str) -> Iterator[ast.expr]:
                 yield from above.targets if isinstance(above, ast.Assign) else ()
 
 
-def _is_module(project: Project, info: ClassInfo, made: ast.expr) -> bool:
+def _is_module(project: Project, info: ClassInfo, expression: ast.expr) -> bool:
     """Whether something that is read of a name is called, or given to a field that holds a module."""
-    words = dotted(made)
+    words = dotted(expression)
     for cls in info.mro:
         for call in each(cls.node, ast.Call):
             if words is not None and dotted(call.func) == words:
@@ -94,7 +94,7 @@ def _is_module(project: Project, info: ClassInfo, made: ast.expr) -> bool:
                 continue
             fields = {one.name: one for one in taker.fields}
             for name, value in arguments_by_field(taker, call.args, call.keywords):
-                is_given = value is made or (words is not None and dotted(value) == words)
+                is_given = value is expression or (words is not None and dotted(value) == words)
                 if is_given and name in fields and _holds_module(project, taker, fields[name]):
                     return True
     return False

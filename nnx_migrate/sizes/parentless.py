@@ -16,7 +16,7 @@ from nnx_migrate.source.walking import is_none_literal, walk
 
 
 @lru_cache(maxsize=2)  # every analysis of a project asks
-def unattached(project: Project) -> frozenset[int]:
+def parentless_calls(project: Project) -> frozenset[int]:
     """Ids of the constructor calls that only a pure function is taken from, on the spot."""
     return frozenset(
         id(receiver)

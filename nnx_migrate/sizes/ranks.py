@@ -57,23 +57,23 @@ def together(one: Mapping[tuple[str, str], Rank], other: Mapping[tuple[str, str]
 class Ranks:
     """What one analysis knows and proves about the ranks of its arguments."""
 
-    known: Mapping[tuple[str, str], Rank] = field(default_factory=dict)
-    proved: Proofs = field(default_factory=dict)
+    known_ranks: Mapping[tuple[str, str], Rank] = field(default_factory=dict)
+    proofs: Proofs = field(default_factory=dict)
     method: str = "__call__"
-    wanted: bool = False  # an answer was not given because a rank was not known
+    lacks_ranks: bool = False  # an answer was not given because a rank was not known
     certain: bool = True  # what runs now runs in every call of the method
 
     @property
     def gained(self) -> bool:
         """Whether another analysis would know more."""
-        return self.wanted and any(
-            rank.both(self.known.get(key, Rank())) != self.known.get(key)
-            for key, rank in self.proved.items()
+        return self.lacks_ranks and any(
+            rank.both(self.known_ranks.get(key, Rank())) != self.known_ranks.get(key)
+            for key, rank in self.proofs.items()
         )
 
     def together(self) -> Proofs:
         """What was known, and what was proved."""
-        return together(self.known, self.proved)
+        return together(self.known_ranks, self.proofs)
 
     @contextmanager
     def uncertain(self) -> Iterator[None]:
@@ -98,14 +98,14 @@ class Ranks:
         path, more = array.origin
         found = Rank(least, exact, usual).below(more)
         key = (self.method, path)
-        self.proved[key] = self.proved.get(key, Rank()).both(found)
+        self.proofs[key] = self.proofs.get(key, Rank()).both(found)
 
     def settled(self, array: Array) -> Array:
         """The array with what is known of its rank."""
         if array.rank is not None or array.origin is None:
             return array
         path, more = array.origin
-        rank = self.known.get((self.method, path))
+        rank = self.known_ranks.get((self.method, path))
         if rank is None:
             return array
         if rank.exact is not None and rank.exact + more >= 0:
@@ -114,15 +114,15 @@ class Ranks:
             return array.batched(rank.usual + more)
         return replace(array, least=max(array.least, rank.least + more))
 
-    def want(self, found: Value, operands: Iterable[Value]) -> None:
-        """Note that the last axis of ``found`` may be known once the operands' ranks are."""
-        if isinstance(found, Array) and found.axis(-1) is None:
+    def want(self, array: Value, operands: Iterable[Value]) -> None:
+        """Note that the last axis of ``array`` may be known once the operands' ranks are."""
+        if isinstance(array, Array) and array.axis(-1) is None:
             arrays = [as_array(one) for one in operands]
-            self.wanted |= any(one is not None and not one.has(1) for one in arrays)
+            self.lacks_ranks |= any(one is not None and not one.has(1) for one in arrays)
 
     def behind(self, array: Array, axis: int, more: int = 0) -> Array:
         """The array after something happened at ``axis`` of it, of unknown rank."""
-        self.wanted |= array.least_behind(axis) <= axis + 1
+        self.lacks_ranks |= array.least_behind(axis) <= axis + 1
         return array.behind(axis, more)
 
 

@@ -39,12 +39,12 @@ class Site:
     out_variable: str | None = None
     # Condition over fields under which Linen's initial call reaches the submodule: None = always,
     # "False" = never (it has no parameters in Linen, so it must not be built).
-    reached: str | None = None
+    condition: str | None = None
     # Linen class names the auto-name counts under (Dense of Dense_0); None when only known at run time.
     class_name: str | None = None
     # Of a scope function: what it is passed of all it builds from, by parameter, and the class names
     # under which Linen counts what it builds without a name.
-    given: Mapping[str, ast.expr] = field(default_factory=dict)
+    scope_arguments: Mapping[str, ast.expr] = field(default_factory=dict)
     numbers: frozenset[str] = frozenset()
     # Size arguments that are None when Linen's initial call never reaches the submodule.
     only_with: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ class Site:
     # What has to hold for the loops around its calls to have a round, where a compact method builds it
     # outside of them. Without a round it has no parameters in Linen.
     rounds: str | None = None
-    # Whether its attribute is read where it is not ``reached``: it is None there.
+    # Whether its attribute is read where ``condition`` does not hold: it is None there.
     is_absent: bool = False
     # Whether what the call builds is made in its own first call: a size of it is one that no argument can
     # name, as that of each round of a loop, or ``setup`` cannot tell whether Linen's init reaches it.
@@ -69,7 +69,7 @@ class Site:
     def left_to_first_call(self) -> Site:
         """The site without sizes and conditions, which the first call of what it builds shows."""
         return replace(
-            self, sizes={}, only_with=frozenset(), takes_some=False, reached=None, is_lazy=True
+            self, sizes={}, only_with=frozenset(), takes_some=False, condition=None, is_lazy=True
         )
 
     @property
@@ -143,13 +143,15 @@ class ClassSizes:
     # expressions of the source that read array shapes (``x.shape[-1]``, also whole expressions
     # that only sizes make static) -> their text in __init__
     dims: Mapping[int, str] = field(default_factory=dict)
-    carried: Mapping[int, tuple[LoopCarry, ...]] = field(default_factory=dict)  # by id of the loop
+    loop_carries: Mapping[int, tuple[LoopCarry, ...]] = field(
+        default_factory=dict
+    )  # by id of the loop
     # parameters of __call__ whose whole shape, every axis, is an argument -> its name
     full_shapes: Mapping[str, str] = field(default_factory=dict)
     # those of ``dims`` that hold in Linen's initial call and may be otherwise in a later one
     facts: frozenset[int] = frozenset()
     # by base class, what its constructor is given for size arguments that are others here
-    handed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    base_arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # every other expression whose value is static, also names of locals (``config`` ->
     # ``self.config``): what __init__ may write instead of copying the statements it comes from
     statics: Mapping[int, str] = field(default_factory=dict)
@@ -167,7 +169,7 @@ class ClassSizes:
     reaching: tuple[frozenset[str], ...] = ()
     # facts of the initial call that it cannot pass on to a class that it also calls by default: the
     # class, and its argument
-    unpassed: tuple[tuple[str, str], ...] = ()
+    unpassable_facts: tuple[tuple[str, str], ...] = ()
     review: tuple[tuple[ast.AST, str], ...] = ()  # assumptions worth a person's look
     # by id of the site's call and name of the size argument; empty without an evidence file
     origins: Mapping[tuple[int, str], Origin] = field(default_factory=dict)

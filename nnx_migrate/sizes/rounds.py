@@ -15,11 +15,11 @@ from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
-    Extended,
+    ConcatenatedList,
+    ExtendedList,
     Instance,
-    Joined,
     Perhaps,
-    Repeated,
+    RepeatedItem,
     Rounds,
     Sequence,
     Static,
@@ -27,7 +27,7 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.sizes.frames import Loop
-from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped, length_of
+from nnx_migrate.sizes.iteration import Backwards, EnumerateValue, Range, ZipValue, length_of
 from nnx_migrate.sizes.static_parameters import defaults_of
 
 
@@ -35,13 +35,13 @@ def note_rounds(loop: Loop, value: Value, call: ast.FunctionDef | None) -> None:
     """Note it of a loop over ``value``, in what ``call`` runs."""
     loop.has_rounds = _has_rounds(value)
     loop.is_open = _is_open(value) or _is_empty_by_default(value, call)
-    loop.held = frozenset(id(one.call) for one in _held(value))
+    loop.submodule_calls = frozenset(id(one.call) for one in _held(value))
 
 
 def _has_rounds(value: Value) -> Expr | None:
     """What holds where a loop has a round, if fields alone decide that."""
     match value:
-        case Enumerated(value=inner):
+        case EnumerateValue(value=inner):
             return _has_rounds(inner)
         case Range(arguments=tuple() as arguments):
             found = _range_goes_on(arguments)
@@ -60,19 +60,19 @@ def _is_open(value: Value) -> bool:
     An array is taken to have items, and what it is given in place of several arrays; fields say it themselves.
     """
     match value:
-        case Static() | Array() | Argument() | Extended():
+        case Static() | Array() | Argument() | ExtendedList():
             return False
-        case Enumerated(value=inner) | Backwards(items=inner):
+        case EnumerateValue(value=inner) | Backwards(items=inner):
             return _is_open(inner)
-        case Zipped(values=values):
+        case ZipValue(values=values):
             return any(map(_is_open, values))
-        case Joined(parts=parts):
+        case ConcatenatedList(parts=parts):
             return all(map(_is_open, parts))
         case Rounds(each=each):
             return _is_open(each)
         case Range(is_open=is_open):
             return is_open
-        case Repeated(is_numbered=is_numbered, length=length):
+        case RepeatedItem(is_numbered=is_numbered, length=length):
             return not is_numbered or length is None
         case Sequence(items=items):
             return all(isinstance(one, Perhaps) for one in items)
@@ -82,7 +82,7 @@ def _is_open(value: Value) -> bool:
 def _is_empty_by_default(value: Value, call: ast.FunctionDef | None) -> bool:
     """``for one in more:`` of ``def __call__(self, x, more=()):``."""
     match value:
-        case Enumerated(value=inner):
+        case EnumerateValue(value=inner):
             return _is_empty_by_default(inner, call)
         case Argument(path=path) if call is not None:
             return is_empty(defaults_of(call.args).get(path))
@@ -114,13 +114,13 @@ def _range_goes_on(arguments: tuple[Expr, ...]) -> Expr | None:
 def _held(value: Value) -> Iterator[Submodule | Instance]:
     """The modules that the rounds of a loop go through."""
     match value:
-        case Enumerated(value=inner):
+        case EnumerateValue(value=inner):
             yield from _held(inner)
-        case Zipped(values=values) | Choice(options=values):
+        case ZipValue(values=values) | Choice(options=values):
             yield from (module for one in values for module in _held(one))
-        case Repeated(item=Choice() as item) | Perhaps(item=Choice() as item):
+        case RepeatedItem(item=Choice() as item) | Perhaps(item=Choice() as item):
             yield from _held(item)
-        case Extended(first=first, rest=rest):
+        case ExtendedList(first=first, rest=rest):
             yield from (module for one in (*first, rest) for module in _held(one))
         case _:
             yield from held_modules(value)

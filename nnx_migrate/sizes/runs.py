@@ -120,7 +120,7 @@ class Runs:
     def _given(self, info: ClassInfo) -> dict[str, Value]:
         """Parameters of a scope function that stand for what its callers know beforehand."""
         function = self.by_symbol.get(info.name)
-        names = function.given if function is not None else ()
+        names = function.known_parameters if function is not None else ()
         return {name: Static(Expr(ast.Name(name, ast.Load()))) for name in names}
 
     @cached_property
@@ -165,7 +165,9 @@ class Runs:
         """A candidate, of whose fields nobody knows those that partials set."""
         cls = self.project.linen.get(one.symbol)
         option = Library(one.symbol) if cls is None else Class(cls)
-        given: dict[str, Value] = {name: Unknown("what a partial sets") for name in one.given}
+        given: dict[str, Value] = {
+            name: Unknown("what a partial sets") for name in one.partial_fields
+        }
         return Partial(option, (), given) if given else option
 
     def _given_module(self, one: Field, own: Static, depth: int) -> Value:
@@ -184,8 +186,8 @@ class Runs:
                 fields[inner.name] = self._given_module(inner, part, depth - 1)
         return Instance(module, fields, None, None)
 
-    def _only_classes(self, found: tuple[Candidate, ...]) -> bool:
-        return all(one.symbol in self.project.linen or layer_of(one.symbol) for one in found)
+    def _only_classes(self, candidates: tuple[Candidate, ...]) -> bool:
+        return all(one.symbol in self.project.linen or layer_of(one.symbol) for one in candidates)
 
     def _annotated_module(self, one: Field) -> ClassInfo | None:
         return self.project.linen.get(annotated_symbol(self.project, one))
@@ -204,20 +206,20 @@ def _layer_field(symbol: str, own: Static) -> Submodule:
 
 
 def _run_methods(
-    interpreter: Interpreter, info: ClassInfo, root: Instance, given: Mapping[str, Value]
+    interpreter: Interpreter, info: ClassInfo, root: Instance, known_arguments: Mapping[str, Value]
 ) -> Value:
     """Run ``__call__`` first, then every other public method, on unknown arguments.
 
-    ``given`` are parameters of ``__call__`` that are known.
+    ``known_arguments`` are parameters of ``__call__`` that are known.
     """
     set_up(interpreter, root)
     output: Value = Unknown("no __call__")
     has_call = info.find("__call__") is not None
     if has_call:
-        output = _run_method(interpreter, info, root, "__call__", given)
+        output = _run_method(interpreter, info, root, "__call__", known_arguments)
     interpreter.primary = not has_call
     if has_call:
-        carried = interpreter.carried.values()
+        carried = interpreter.carries.values()
         interpreter.carried_by_call = frozenset(name for every in carried for name, *_ in every)
     if info.function is not None:
         return output
@@ -251,13 +253,19 @@ def _leave_rest_to_class(interpreter: Interpreter, info: ClassInfo) -> None:
     if info.function is None:
         return
     inside = {id(node) for node in walk(info.function)}
-    interpreter.built = {key: one for key, one in interpreter.built.items() if key in inside}
+    interpreter.submodules = {
+        key: one for key, one in interpreter.submodules.items() if key in inside
+    }
     interpreter.problems = [one for one in interpreter.problems if id(one[0]) in inside]
     interpreter.review = [one for one in interpreter.review if id(one[0]) in inside]
 
 
 def _run_method(
-    interpreter: Interpreter, info: ClassInfo, root: Instance, name: str, given: Mapping[str, Value]
+    interpreter: Interpreter,
+    info: ClassInfo,
+    root: Instance,
+    name: str,
+    known_arguments: Mapping[str, Value],
 ) -> Value:
     found = info.find(name)
     if found is None:
@@ -270,10 +278,10 @@ def _run_method(
         return Unknown("no instance method")
     spec = node.args
     positional = positional_names(spec)[1:]
-    args = tuple(given.get(one, Argument(one)) for one in positional)
+    args = tuple(known_arguments.get(one, Argument(one)) for one in positional)
     args = (*args, STARRED) if spec.vararg is not None else args
     keywords = [one.arg for one in spec.kwonlyargs]
-    kwargs = {one: given.get(one, Argument(one)) for one in keywords}
+    kwargs = {one: known_arguments.get(one, Argument(one)) for one in keywords}
     if spec.kwarg is not None:
         kwargs[SPREAD] = Unknown("arguments by name")
     function = Function(node, cls.scope, {}, root, cls)

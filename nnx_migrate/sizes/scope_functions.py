@@ -36,9 +36,9 @@ class ScopeFunction:
 
     Attributes:
       cls: the function as a Linen class, its body as the compact ``__call__``.
-      given: the parameters that what it builds depends on and that every caller knows beforehand.
+      known_parameters: the parameters that what it builds depends on and that every caller knows beforehand.
       users: the Linen classes that call it, also through other such functions.
-      called: the function as its callers see it: that of a helper method has no receiver.
+      function: the function as its callers see it: that of a helper method has no receiver.
       method_of: the class whose helper method it is; None for a function.
     """
 
@@ -46,9 +46,9 @@ class ScopeFunction:
     module: Module
     node: ast.FunctionDef
     cls: ClassInfo
-    given: tuple[str, ...]
+    known_parameters: tuple[str, ...]
     users: frozenset[str]
-    called: ast.FunctionDef
+    function: ast.FunctionDef
     method_of: ClassInfo | None = None
 
 
@@ -89,7 +89,7 @@ def _helpers(project: Project) -> dict[int, ScopeFunction]:
     """The helper methods of a project, as scope functions of their classes."""
     helpers = helper_methods(project)
     calls = {key: one.calls for key, one in helpers.items()}
-    given = given_parameters({key: one.called for key, one in helpers.items()}, calls)
+    given = given_parameters({key: one.function for key, one in helpers.items()}, calls)
     return {
         key: ScopeFunction(
             f"{one.cls.name}.{one.node.name}",
@@ -98,7 +98,7 @@ def _helpers(project: Project) -> dict[int, ScopeFunction]:
             as_class(one),
             given[key],
             frozenset({one.cls.name}),
-            one.called,
+            one.function,
             one.cls,
         )
         for key, one in helpers.items()
@@ -181,25 +181,31 @@ def _name_is_free(one: Mention) -> bool:
     return name in table and not new & table.keys() and not is_local
 
 
-def _calls_itself(key: int, mentions: Mapping[int, list[Mention]], kept: Iterable[int]) -> bool:
+def _calls_itself(
+    key: int, mentions: Mapping[int, list[Mention]], function_ids: Iterable[int]
+) -> bool:
     """Whether a function is among its own callers, at any remove."""
-    return key in _callers(key, mentions, kept)
+    return key in _callers(key, mentions, function_ids)
 
 
-def _callers(key: int, mentions: Mapping[int, list[Mention]], kept: Iterable[int]) -> set[int]:
+def _callers(
+    key: int, mentions: Mapping[int, list[Mention]], function_ids: Iterable[int]
+) -> set[int]:
     found: set[int] = set()
     todo = [key]
     while todo:
         for one in mentions.get(todo.pop(), ()):
             caller = id(one.function)
-            if one.cls is None and caller in kept and caller not in found:
+            if one.cls is None and caller in function_ids and caller not in found:
                 found.add(caller)
                 todo.append(caller)
     return found
 
 
-def _users(key: int, mentions: Mapping[int, list[Mention]], kept: Iterable[int]) -> frozenset[str]:
-    functions = {key, *_callers(key, mentions, kept)}
+def _users(
+    key: int, mentions: Mapping[int, list[Mention]], function_ids: Iterable[int]
+) -> frozenset[str]:
+    functions = {key, *_callers(key, mentions, function_ids)}
     every = (one for function in functions for one in mentions[function])
     return frozenset(one.cls.name for one in every if one.cls is not None)
 

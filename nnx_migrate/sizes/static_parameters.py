@@ -110,11 +110,11 @@ def _rebound(function: ast.FunctionDef) -> set[str]:
     return {target for targets, _ in _bindings(function) for target in targets}
 
 
-def _reached(call: Call, given: Mapping[int, AbstractSet[str]]) -> frozenset[str]:
+def _reached(call: Call, known_names: Mapping[int, AbstractSet[str]]) -> frozenset[str]:
     """Local names of the caller that what only its own call knows reaches."""
     caller = call.caller
     every = parameters_of(caller)
-    found = set(every[1:]) if call.key is None else set(every) - given[call.key]
+    found = set(every[1:]) if call.key is None else set(every) - known_names[call.key]
     for one in (caller.args.vararg, caller.args.kwarg):
         found |= {one.arg} if one is not None else set()
     bindings = list(_bindings(caller))

@@ -284,7 +284,7 @@ class AttributeUses:
     # ---- names that are computed
 
     def _strings(
-        self, module: Module, node: ast.expr | None, seen: set[int]
+        self, module: Module, node: ast.expr | None, visited: set[int]
     ) -> Iterator[str | None]:
         """The words that an expression for a name may be; None where that is any."""
         match node:
@@ -294,28 +294,28 @@ class AttributeUses:
                 return
             case ast.Tuple(elts=every) | ast.List(elts=every) | ast.Set(elts=every):
                 for one in every:
-                    yield from self._strings(module, one, seen)
+                    yield from self._strings(module, one, visited)
             case ast.Dict(keys=keys, values=values):
                 for key, value in zip(keys, values, strict=True):
                     if key is None:
                         yield None
-                    yield from self._strings(module, key, seen)
-                    yield from self._strings(module, value, seen)
+                    yield from self._strings(module, key, visited)
+                    yield from self._strings(module, value, visited)
             case ast.IfExp(body=body, orelse=orelse):
-                yield from self._strings(module, body, seen)
-                yield from self._strings(module, orelse, seen)
+                yield from self._strings(module, body, visited)
+                yield from self._strings(module, orelse, visited)
             case ast.Subscript(value=value):
-                yield from self._strings(module, value, seen)
+                yield from self._strings(module, value, visited)
             case ast.Call(func=ast.Attribute(value=value, attr=name), args=args):
-                yield from self._strings(module, value, seen) if name in _METHODS else [None]
+                yield from self._strings(module, value, visited) if name in _METHODS else [None]
                 for one in args if name == "get" else ():
-                    yield from self._strings(module, one, seen)
+                    yield from self._strings(module, one, visited)
             case ast.Name():
-                yield from self._bound(module, node, seen)
+                yield from self._bound(module, node, visited)
             case _:
                 yield None
 
-    def _bound(self, module: Module, name: ast.Name, seen: set[int]) -> Iterator[str | None]:
+    def _bound(self, module: Module, name: ast.Name, visited: set[int]) -> Iterator[str | None]:
         """The words that a name may hold."""
         values: list[ast.expr | None] = []
         for function in module.parents.functions(name):
@@ -332,9 +332,9 @@ class AttributeUses:
         for value in values:
             if value is None:
                 yield None
-            elif id(value) not in seen and not self._is_earlier(module, name, value):
-                seen.add(id(value))
-                yield from self._strings(module, value, seen)
+            elif id(value) not in visited and not self._is_earlier(module, name, value):
+                visited.add(id(value))
+                yield from self._strings(module, value, visited)
 
     # ---- where a node stands
 

@@ -60,16 +60,16 @@ def changed_globals(project: Project) -> ChangedGlobals:
         for place in changing_places(project, module, search.namespaces):
             search.note(place)
     search.follow()
-    return search.found
+    return search.changes
 
 
 @dataclass
 class _Search:
     project: Project
-    found: ChangedGlobals = field(default_factory=ChangedGlobals)
-    _seen: set[int] = field(default_factory=set)
+    changes: ChangedGlobals = field(default_factory=ChangedGlobals)
+    _visited: set[int] = field(default_factory=set)
     _words: set[str] = field(default_factory=set)  # attributes whose values are changed in place
-    _given: set[tuple[str, str, int, bool]] = field(default_factory=set)  # and parameters
+    _arguments: set[tuple[str, str, int, bool]] = field(default_factory=set)  # and parameters
     _todo: list[tuple[str, str, int, bool] | str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -80,9 +80,9 @@ class _Search:
         module, names = place.module, place.names
         for owner in place.owners:
             if names is None:
-                self.found.whole.add(owner)
+                self.changes.whole.add(owner)
             else:
-                self.found.bound.update((owner, name) for name in names)
+                self.changes.bound.update((owner, name) for name in names)
         if place.value is not None:
             self._change(module, place.value)
 
@@ -99,12 +99,12 @@ class _Search:
 
     def _change(self, module: Module, node: ast.expr) -> None:
         """Note that the object of an expression is changed."""
-        if id(node) in self._seen:
+        if id(node) in self._visited:
             return
-        self._seen.add(id(node))
+        self._visited.add(id(node))
         owners = self.namespaces.modules(module, node) or self.namespaces.names(module, node)
         if owners:
-            self.found.whole.update(owners)
+            self.changes.whole.update(owners)
             return
         match node:
             case ast.Name(id=name):
@@ -162,7 +162,7 @@ class _Search:
         value = definition[1] if definition is not None else None
         if isinstance(value, _FIXED):
             return True
-        self.found.inside.add((home.name, rest[0]))
+        self.changes.inside.add((home.name, rest[0]))
         if definition is not None and isinstance(value, ast.expr):
             self._change(definition[0], value)
         for word in rest[1:]:
@@ -190,7 +190,7 @@ class _Search:
         return True
 
     def _add(self, one: tuple[str, str, int, bool] | str) -> None:
-        known: set[object] = self._words if isinstance(one, str) else self._given  # type: ignore[assignment]
+        known: set[object] = self._words if isinstance(one, str) else self._arguments  # type: ignore[assignment]
         if one not in known:
             known.add(one)
             self._todo.append(one)

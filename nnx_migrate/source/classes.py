@@ -48,7 +48,7 @@ class ClassInfo:
     parents: tuple[ClassInfo, ...] = ()  # project classes that are bases, or may be
     linen: bool = False  # inherits from flax.linen.Module
     function: ast.FunctionDef | None = None  # that the class stands for: it builds for its callers
-    repeated: bool = False  # the name has other meanings, too, and uses may mean either
+    is_ambiguous: bool = False  # the name has other meanings, too, and uses may mean either
 
     @property
     def dotted(self) -> str:
@@ -208,7 +208,7 @@ class ClassStatement:
     module: Module
     node: ast.ClassDef
     scope: Scope
-    repeated: bool = False  # another statement binds the same name, and uses may mean either
+    is_ambiguous: bool = False  # another statement binds the same name, and uses may mean either
 
 
 def class_statements(modules: Iterable[Module]) -> dict[str, ClassStatement]:
@@ -221,7 +221,7 @@ def class_statements(modules: Iterable[Module]) -> dict[str, ClassStatement]:
     for name, statements in by_name.items():
         for number, one in enumerate(statements, 1):
             own = name if one is statements[-1] else f"{name}:{number}"
-            found[own] = replace(one, repeated=len(statements) > 1)
+            found[own] = replace(one, is_ambiguous=len(statements) > 1)
     return found
 
 
@@ -249,7 +249,7 @@ def index_classes(
         known = tuple(parent for parent in parents if parent)
         linen = any(map(is_linen_class, possible)) or any(p.linen for p in known)
         binding = one.scope.lookup(one.node.name)
-        repeated = one.repeated or isinstance(binding, Opaque)
+        repeated = one.is_ambiguous or isinstance(binding, Opaque)
         done[name] = ClassInfo(
             name,
             one.module,
@@ -258,7 +258,7 @@ def index_classes(
             bases,
             known,
             linen,
-            repeated=repeated,
+            is_ambiguous=repeated,
         )
         return done[name]
 

@@ -67,18 +67,19 @@ def _written(value: object, constants: Mapping[int, ast.expr]) -> object:
     return value
 
 
-def _is_plain(value: ast.expr, bound: AbstractSet[str], found: Mapping[int, ast.expr]) -> bool:
+def _is_plain(value: ast.expr, bound: AbstractSet[str], constants: Mapping[int, ast.expr]) -> bool:
     """Whether an expression gives the same wherever the class statement computes it."""
     match value:
         case ast.Constant():
             return True
         case ast.Name(id=name):
-            return id(value) in found or name not in bound
+            return id(value) in constants or name not in bound
         case ast.Attribute():
             parts = dotted(value)
             return parts is not None and parts[0] not in bound
     return isinstance(value, _COMPUTED) and all(
-        isinstance(one, _COMPUTED) or (isinstance(one, ast.expr) and _is_plain(one, bound, found))
+        isinstance(one, _COMPUTED)
+        or (isinstance(one, ast.expr) and _is_plain(one, bound, constants))
         for one in children(value)
     )
 

@@ -97,12 +97,12 @@ def _under(path: Path) -> Iterator[Path | ReadFailure]:
             yield ReadFailure(path, "expected a file or a directory")
 
 
-def _is_python(path: Path, resolved: Path) -> bool:
+def _is_python(path: Path, target: Path) -> bool:
     """Whether a file that was named is Python; a script without a suffix says so itself."""
-    if path.suffix or resolved.suffix:
-        return ".py" in (path.suffix, resolved.suffix)
+    if path.suffix or target.suffix:
+        return ".py" in (path.suffix, target.suffix)
     try:
-        with resolved.open("rb") as file:
+        with target.open("rb") as file:
             first = file.readline(200)
     except OSError:
         return True  # reading it says why it cannot be read
@@ -207,7 +207,7 @@ def _any(spellings: tuple[str, ...], globs: Sequence[str]) -> bool:
     )
 
 
-def project_files(root: Path, explicit: bool, found: Discovery) -> tuple[Path, ...]:
+def project_files(root: Path, explicit: bool, discovery: Discovery) -> tuple[Path, ...]:
     """Files of the project that callers, bases and re-exports of the found ones may be in.
 
     A root that was named, or that a pyproject.toml or .git marks, is read whole. Otherwise nothing
@@ -218,12 +218,12 @@ def project_files(root: Path, explicit: bool, found: Discovery) -> tuple[Path, .
     """
     if explicit or (root / "pyproject.toml").is_file() or (root / ".git").exists():
         return _bounded(root)
-    if root == found.base and found.base in {path.parent for path in found.files}:
+    if root == discovery.base and discovery.base in {path.parent for path in discovery.files}:
         beside = (path for path in sorted(root.glob("*.py")) if not path.is_symlink())
-        return tuple(path for path in beside if path.is_file()) + found.left_out
-    if root == found.base:
-        return found.left_out
-    return discover([root / found.base.relative_to(root).parts[0]]).files
+        return tuple(path for path in beside if path.is_file()) + discovery.left_out
+    if root == discovery.base:
+        return discovery.left_out
+    return discover([root / discovery.base.relative_to(root).parts[0]]).files
 
 
 def _bounded(root: Path) -> tuple[Path, ...]:
@@ -245,8 +245,8 @@ def _bounded(root: Path) -> tuple[Path, ...]:
     return tuple(sorted(found))
 
 
-def _too_large(root: Path, found: str) -> str:
+def _too_large(root: Path, path: str) -> str:
     return (
-        f"{root}: expected the root of a project, found more than {found} below it: name one nearer "
+        f"{root}: expected the root of a project, found more than {path} below it: name one nearer "
         "to PATH with --root"
     )

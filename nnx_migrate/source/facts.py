@@ -24,6 +24,6 @@ class Fact(Generic[T]):
             project.memo[self.name] = self._read(project)
         return cast("T", project.memo[self.name])
 
-    def is_told(self, project: Project, found: object) -> None:
+    def accept(self, project: Project, value: object) -> None:
         """Take over what another process found, unless it was read here."""
-        project.memo.setdefault(self.name, found)
+        project.memo.setdefault(self.name, value)

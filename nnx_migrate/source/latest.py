@@ -70,7 +70,7 @@ def _bound(statement: ast.stmt, module: Module) -> set[str]:
     if not isinstance(statement, _IMPORTS):
         return set()
     names = {bound for bound, _ in imported_names(statement, module.package)}
-    return {*names, *module.covered} if "*" in names else names
+    return {*names, *module.shadowed_bindings} if "*" in names else names
 
 
 def _may_read(node: ast.AST, word: str) -> bool:

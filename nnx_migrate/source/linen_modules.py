@@ -15,7 +15,7 @@ _HEADS = ("flax", "nnx_migrate")
 
 
 @lru_cache(maxsize=2)  # every attempt of a run asks
-def linked_modules(project: Project) -> frozenset[str]:
+def linen_modules(project: Project) -> frozenset[str]:
     """Names of the modules in which a dotted name can mean Linen or a Linen class of the project.
 
     Names are compared as words, so this is too many rather than too few. Code that gets a module

@@ -33,7 +33,7 @@ class Module:
     tree: ast.Module
     is_package: bool = False
     latest: frozenset[str] = frozenset()  # names that mean the last of their several imports
-    covered: Mapping[str, tuple[Binding, ...]] = field(
+    shadowed_bindings: Mapping[str, tuple[Binding, ...]] = field(
         default_factory=dict, hash=False
     )  # what stars bind to something else below the other bindings
     memo: dict[str, object] = field(
@@ -94,7 +94,7 @@ class Module:
         for name, binding in rebound(self.tree, self.package).items():
             if name in table:  # whoever calls the function binds it anew
                 table[name] = Several.of(table[name], binding)
-        for name, bindings in self.covered.items():
+        for name, bindings in self.shadowed_bindings.items():
             mine = [table[name]] if name in table else []
             table[name] = Several.of(*mine, *bindings)
         for name in self.latest:

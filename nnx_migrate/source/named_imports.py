@@ -97,9 +97,9 @@ class NamedImport:
         names = [one.name for one in above if isinstance(one, _NAMED)]
         return ".".join([self.module.name, *reversed(names)])
 
-    def may_be(self, module: str, declared: Declared) -> bool:
+    def may_be(self, module: str, declaration: Declared) -> bool:
         """Whether it may be the module of that name; ``src.models`` may be imported as ``models``."""
-        patterns = None if self.whole else declared.get(self.place)
+        patterns = None if self.whole else declaration.get(self.place)
         if patterns is not None and not any(is_like(module, one) for one in patterns):
             return False
         return any(map(self.fits, _ends(module)))
@@ -276,11 +276,11 @@ def declared_imports(settings: Mapping[str, Any]) -> Declared:
     return found
 
 
-def check_declared(
-    declared: Declared,
+def check_declaration(
+    declaration: Declared,
     modules: Iterable[Module],
     every: Collection[str],
-    broken: Collection[str],
+    broken_modules: Collection[str],
     *,
     is_whole: bool = True,
 ) -> None:
@@ -290,7 +290,7 @@ def check_declared(
       modules: the files that are read.
       is_whole: whether these are all.
       every: the names of all the project's modules.
-      broken: the names of those that cannot be parsed, so that nothing is known of them.
+      broken_modules: the names of those that cannot be parsed, so that nothing is known of them.
 
     Raises:
       DeclarationError: there is no such import or no such module.
@@ -300,8 +300,8 @@ def check_declared(
     def places(some: Iterable[Module]) -> dict[str, bool]:
         return _places(named_imports(one, read if is_whole else None) for one in some)
 
-    for place, patterns in declared.items():
-        if any(_is_below(place, one) for one in broken):
+    for place, patterns in declaration.items():
+        if any(_is_below(place, one) for one in broken_modules):
             continue
         if places(one for one in read if _is_below(place, one.name)).get(place, True):
             raise DeclarationError(f'"{place}": {_instead(place, places(read))}')
@@ -324,10 +324,10 @@ def _places(imports: Iterable[Iterable[NamedImport]]) -> dict[str, bool]:
     return found
 
 
-def _instead(place: str, found: Mapping[str, bool]) -> str:
-    if place in found:
+def _instead(place: str, answers: Mapping[str, bool]) -> str:
+    if place in answers:
         return "what is imported there is read from the code; remove the entry"
-    dynamic = sorted(one for one, is_whole in found.items() if not is_whole)
+    dynamic = sorted(one for one, is_whole in answers.items() if not is_whole)
     close = get_close_matches(place, dynamic, n=1)
     hint = f"; did you mean {close[0]}?" if close else "; remove the entry"
     return f"nothing is imported there by a name that only the running program knows{hint}"

@@ -56,7 +56,7 @@ class Parameter(Opaque):
 
 
 @dataclass(frozen=True)
-class Changed(Opaque):
+class Mutation(Opaque):
     """A name of which an item or attribute is set: ``config.width = 3``. That binds no name."""
 
 
@@ -77,17 +77,17 @@ Binding = Import | Definition | Assignment | Opaque
 Table = dict[str, Binding]
 
 
-def canonical(dotted: str) -> str:
+def canonical(name: str) -> str:
     """``flax.linen.linear.Dense`` -> ``flax.linen.Dense``; other names unchanged."""
-    parts = dotted.split(".")
+    parts = name.split(".")
     if parts[:2] == ["nnx_migrate", "linen"]:  # lazy code: the same names on NNX modules
         parts = ["flax", *parts[1:]]
-        dotted = ".".join(parts)
+        name = ".".join(parts)
     if parts[:2] == ["flax", "linen"] and len(parts) > 3 and parts[2] in _LINEN_PARTS:
         return ".".join(["flax", "linen", *parts[3:]])
     if parts[:4] == ["jax", "_src", "nn", "initializers"]:
         return ".".join(["jax", "nn", "initializers", *parts[4:]])
-    return dotted
+    return name
 
 
 def relative_target(package: str, level: int, module: str | None) -> str:
@@ -112,7 +112,7 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
     changing = [name for name, count in defined.items() if count > 1]
     for name, binding in bindings:
         known = table.get(name)
-        if isinstance(known, Import) and isinstance(binding, Changed):
+        if isinstance(known, Import) and isinstance(binding, Mutation):
             continue  # the name still stands for what was imported
         if known is None or (_agree(known, binding) and not _mentions(binding, changing)):
             table.setdefault(name, binding)
@@ -188,7 +188,7 @@ def _statement_bindings(
             yield name, Assignment(value)
         case _:
             for one in _other_targets(statement):
-                yield one.id, Changed() if isinstance(one.ctx, ast.Load) else Opaque()
+                yield one.id, Mutation() if isinstance(one.ctx, ast.Load) else Opaque()
             if isinstance(statement, ast.Try):
                 yield from ((one.name, Opaque()) for one in statement.handlers if one.name)
 
@@ -251,7 +251,7 @@ def function_table(function: FunctionNode, package: str) -> Table:
     table, _ = table_of(body, package)
     for name in parameter_names(function):
         table[name] = Opaque() if name in table else Parameter()
-    table = {name: one for name, one in table.items() if not isinstance(one, Changed)}
+    table = {name: one for name, one in table.items() if not isinstance(one, Mutation)}
     special = each(function, _REBINDING)
     for node in special:
         if isinstance(node, ast.Nonlocal):
@@ -290,10 +290,10 @@ def dotted(expression: ast.expr) -> tuple[str, ...] | None:
     return (expression.id, *reversed(parts))
 
 
-def unused_name(stem: str, taken: Container[str]) -> str:
+def unused_name(stem: str, used_names: Container[str]) -> str:
     """The first of ``stem``, ``stem_2``, ``stem_3`` that is not taken."""
     numbered = (f"{stem}_{number}" for number in count(2))
-    return next(one for one in chain([stem], numbered) if one not in taken)
+    return next(one for one in chain([stem], numbered) if one not in used_names)
 
 
 def names_in_text(text: str) -> set[str]:

@@ -91,15 +91,13 @@ def _name(path: Path, top: Path) -> tuple[str, bool]:
     return module_name(PurePosixPath(relative))
 
 
-def _import_root(
-    top: Path, members: list[SourceText], imported: frozenset[str], root: Path
-) -> Path:
+def _import_root(top: Path, members: list[SourceText], imports: frozenset[str], root: Path) -> Path:
     """The folder from ``top`` up to ``root`` that makes most of the files importable by name."""
     folders = [top if top.is_relative_to(root) else root]
     while folders[-1] != root:
         folders.append(folders[-1].parent)
     hits = [
-        sum(1 for one in members if _name(one.path, folder)[0] in imported) for folder in folders
+        sum(1 for one in members if _name(one.path, folder)[0] in imports) for folder in folders
     ]
     return folders[hits.index(max(hits))]
 

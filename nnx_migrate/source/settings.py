@@ -66,7 +66,7 @@ def _runs_examples(root: Path) -> bool:
     return False
 
 
-def _settings(file: Path, found: Settings) -> Settings:
+def _settings(file: Path, settings: Settings) -> Settings:
     try:
         tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
     except (OSError, ValueError) as error:  # also of bytes, dates and numbers with too many digits
@@ -85,7 +85,7 @@ def _settings(file: Path, found: Settings) -> Settings:
     if not isinstance(entries, dict):
         raise SettingsError(f"{where}.imports]: expected a table, found {reprlib.repr(entries)}")
     try:
-        return replace(found, imports=declared_imports(entries), table=repr(table))
+        return replace(settings, imports=declared_imports(entries), table=repr(table))
     except DeclarationError as error:
         reason = " ".join(str(error).split())  # the keys of a table may have line breaks
         raise SettingsError(f"{where}.imports] {reason}") from error

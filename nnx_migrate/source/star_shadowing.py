@@ -14,7 +14,7 @@ from nnx_migrate.source.project import Project
 _ROUNDS = 8  # longest chain of modules of which each takes by a star what the one before covers
 
 
-def covered_names(modules: Mapping[str, Module]) -> dict[str, Module]:
+def shadowed_names(modules: Mapping[str, Module]) -> dict[str, Module]:
     """The modules in which a star binds to something else what another statement has bound before.
 
     Their tables have both bindings, the star's behind the other: which one is meant where, is for
@@ -28,8 +28,8 @@ def covered_names(modules: Mapping[str, Module]) -> dict[str, Module]:
         more = {}
         for module in every.values():
             covered = _StarredModule(project, module).covered() if module.stars else {}
-            if covered.keys() - module.covered.keys():
-                more[module.name] = replace(module, covered=covered)
+            if covered.keys() - module.shadowed_bindings.keys():
+                more[module.name] = replace(module, shadowed_bindings=covered)
         if not more:
             break
         found |= more

@@ -11,7 +11,7 @@ from nnx_migrate.source.walking import each
 
 
 @lru_cache(maxsize=1)
-def written_names(project: Project) -> frozenset[str]:
+def string_names(project: Project) -> frozenset[str]:
     """The identifiers among a project's strings, but those of ``__all__``."""
     return frozenset(
         node.value

@@ -26,7 +26,7 @@ from nnx_migrate.source.named_imports import (
 )
 from nnx_migrate.source.names import Import
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.string_names import written_names
+from nnx_migrate.source.string_names import string_names
 
 Names = frozenset[str] | None  # None: any
 Handled = Mapping[str, frozenset[int]]  # ids of nodes, by file
@@ -41,8 +41,8 @@ class Taker:
 
     Attributes:
       names: what is taken; None where that may be any name.
-      besides: what is taken of it in other ways than by ``asked``.
-      asked: calls that take a name of it which the code computes, or that give such a class.
+      besides: what is taken of it in other ways than by ``lookups``.
+      lookups: calls that take a name of it which the code computes, or that give such a class.
       through: modules that are taken of a package on the way.
       deeper: what is taken of what a computed name gives, which may be a module of a package, too.
     """
@@ -50,7 +50,7 @@ class Taker:
     source: NamedImport
     names: Names
     besides: Names
-    asked: tuple[Asked, ...] = ()
+    lookups: tuple[Asked, ...] = ()
     through: frozenset[str] = frozenset()
     deeper: Names = frozenset()
 
@@ -77,16 +77,16 @@ class Taker:
         )
         return f'{taken}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
 
-    def may_reach(self, module: str, declared: Declared) -> bool:
+    def may_reach(self, module: str, declaration: Declared) -> bool:
         """Whether it may be a module, or a package from which the code takes that module."""
-        if self.source.may_be(module, declared):
+        if self.source.may_be(module, declaration):
             return True
         package, _, name = module.rpartition(".")
-        return bool(package) and name in self.through and self.may_reach(package, declared)
+        return bool(package) and name in self.through and self.may_reach(package, declaration)
 
     def is_handled(self, handled: Handled) -> bool:
         """Whether all computed names are asked for where an explicit class becomes lazy."""
-        return all(id(call) in handled.get(module.path, ()) for module, call in self.asked)
+        return all(id(call) in handled.get(module.path, ()) for module, call in self.lookups)
 
     def may_take(self, cls: ClassInfo, home: str, project: Project, names: Names) -> bool:
         """Whether a class may be taken, by one of the names, of a module that has it as a global."""
@@ -122,7 +122,7 @@ def asking_calls(project: Project) -> Mapping[int, tuple[str, ast.Call, tuple[Ta
     if any(_OWN_NNX.search(one.text) for one in project.modules.values()):
         return found
     for taker in _takers(project):
-        for module, call in taker.asked:
+        for module, call in taker.lookups:
             before = found[id(call)][2] if id(call) in found else ()
             found[id(call)] = (module.name, call, (*before, taker))
     return found
@@ -171,7 +171,7 @@ def _takers(project: Project) -> tuple[Taker, ...]:
             through, at_depth = through | taken.through, at_depth | taken.deeper
             if one.relative:
                 # ``import_module(f".{name}", "package.models")``: a package has a table of what it holds.
-                written = written_names(project)
+                written = string_names(project)
                 names, besides = (written if it is None else it for it in (names, besides))
             words = {word for word in at_depth if word is not None}
             deeper = None if None in at_depth else frozenset(words)
@@ -180,7 +180,7 @@ def _takers(project: Project) -> tuple[Taker, ...]:
 
 
 def _besides(
-    taken: AttributeUses, source: NamedImport, names: Names
+    uses: AttributeUses, source: NamedImport, names: Names
 ) -> tuple[Names, tuple[Asked, ...]]:
     """What is taken of a module in other ways than by computed names, and the calls with those."""
     module = source.module
@@ -189,8 +189,8 @@ def _besides(
         return frozenset(), ((module, call),)
     if source.giver is not None or names == frozenset():
         return names, ()
-    besides = taken.besides(module, source.node)
-    return besides, tuple(taken.asked)
+    besides = uses.besides(module, source.node)
+    return besides, tuple(uses.asked)
 
 
 def _is_namespace(node: ast.AST) -> TypeGuard[ast.Attribute]:

@@ -146,14 +146,14 @@ class Reader:
             found = [before.then(after) for before in found for after in one]
         yield from found
 
-    def _formatted(self, pieces: list[str], given: Sequence[ast.expr]) -> Iterator[Text]:
+    def _formatted(self, pieces: list[str], arguments: Sequence[ast.expr]) -> Iterator[Text]:
         """``"%s.%s" % (one, other)``, by what stands between."""
-        is_plain = len(pieces) == len(given) + 1 and not any("%" in one for one in pieces)
-        if not is_plain or has_starred(given):
+        is_plain = len(pieces) == len(arguments) + 1 and not any("%" in one for one in pieces)
+        if not is_plain or has_starred(arguments):
             yield ANY
             return
         parts: list[ast.expr] = [ast.Constant(pieces[0])]
-        for one, text in zip(given, pieces[1:], strict=True):
+        for one, text in zip(arguments, pieces[1:], strict=True):
             parts += [one, ast.Constant(text)]
         yield from self._joined(parts)
 

@@ -47,7 +47,9 @@ def carry(text: str) -> Code | Refusal | None:
     cell = carry_cells(function).get(id(node.value))
     if cell is None:
         return None
-    return convert_carry(cell.asked, cell.built, renderer, lambda one: project.resolve(one, scope))
+    return convert_carry(
+        cell.carry_call, cell.cell, renderer, lambda one: project.resolve(one, scope)
+    )
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_reference_outside_classes_that_nobody_claims_is_found_out(
 ) -> None:
     (entry,) = settled("import flax.linen as nn\nact = nn.relu\n", after, {}).reference_entries
     assert entry.outcome is outcome
-    assert not entry.claimed
+    assert not entry.is_claimed
 
 
 def test_as_many_are_refused_as_survive() -> None:

@@ -20,7 +20,7 @@ def links(text: str) -> Links:
 def forced(found: Links, *staying: str, lazy: bool = False) -> dict[str, str]:
     everything, names = frozenset(found.builds), frozenset(staying)
     fixed = frozenset[str]() if lazy else names
-    cuts = cut(found, names, everything - names, fixed=fixed)
+    cuts = cut(found, names, everything - names, fixed_classes=fixed)
     return {one.name: one.by for one in cuts}
 
 

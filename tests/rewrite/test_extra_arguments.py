@@ -17,7 +17,7 @@ def decisions(**wants: str) -> Decisions:
         name: ClassRefusal(node, "reason", "recipe", "rule", Wants(frozenset(one.split())))
         for name, one in wants.items()
     }
-    return Decisions(refused=refused)
+    return Decisions(refusals=refused)
 
 
 def shapes_of(wanted: ExtraArguments) -> dict[str, frozenset[str]]:
@@ -43,10 +43,10 @@ def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
     wanted = ExtraArguments({"Caller": ["Block"], "Block": ["A"], "Other": ["B"]})
     before = decisions(A="x", B="x")
     made = {name: SimpleNamespace(holds_lazy=False) for name in ("Caller", "Other")}
-    before.converted = dict(made)  # type: ignore[assignment]
+    before.conversions = dict(made)  # type: ignore[assignment]
     wanted.learn(before, {})
     after = decisions(Caller="")
-    after.converted = {"Other": made["Other"]}  # type: ignore[dict-item]
+    after.conversions = {"Other": made["Other"]}  # type: ignore[dict-item]
     assert wanted.learn(after, {})
     assert shapes_of(wanted) == {"B": frozenset({"x"})}
 
@@ -54,7 +54,7 @@ def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
 def test_a_class_that_holds_the_other_as_a_lazy_one_loses_nothing_by_its_argument() -> None:
     wanted = ExtraArguments({"Caller": ["A"]})
     before = decisions(A="x")
-    before.converted = {"Caller": SimpleNamespace(holds_lazy=True)}  # type: ignore[dict-item]
+    before.conversions = {"Caller": SimpleNamespace(holds_lazy=True)}  # type: ignore[dict-item]
     wanted.learn(before, {})
     assert not wanted.learn(decisions(Caller=""), {})
     assert shapes_of(wanted) == {"A": frozenset({"x"})}

@@ -85,7 +85,9 @@ def dims(result: ClassSizes) -> set[str]:
 
 def carried(result: ClassSizes) -> list[tuple[str, str, str]]:
     """Every size that a loop changes: name, value before, value after one iteration."""
-    return [(one.name, one.before, one.after) for many in result.carried.values() for one in many]
+    return [
+        (one.name, one.before, one.after) for many in result.loop_carries.values() for one in many
+    ]
 
 
 def problems(result: ClassSizes) -> list[str]:

@@ -92,7 +92,7 @@ def test_the_last_of_a_list_is_given_what_the_others_give() -> None:
     source = VARIED.format(LOOP.format("self.ls[:-1]") + "\n        x = self.ls[-1](x)")
     found = sizes_of(source.replace("n: int = 4", "widths: tuple"))
     assert [one.name for one in found.new_arguments] == ["in_features"]
-    assert found.carried
+    assert found.loop_carries
 
 
 @pytest.mark.parametrize("body", ["x = self.ls[0](x)", "x = self.ls[1](self.ls[0](x))"])
@@ -121,7 +121,7 @@ def test_sizes_are_not_carried_through_a_list_in_another_order(body: str) -> Non
     )
     found = sizes_of(source)
     assert in_features(found) == [LAZY]
-    assert not found.carried
+    assert not found.loop_carries
     assert not found.new_arguments
 
 
@@ -139,4 +139,4 @@ def test_sizes_are_carried_through_a_list_in_its_order(body: str) -> None:
     )
     found = sizes_of(source)
     assert [one.name for one in found.new_arguments] == ["in_features"]
-    assert found.carried
+    assert found.loop_carries

@@ -192,7 +192,7 @@ def test_a_condition_on_a_field_chooses_the_size() -> None:
     body = "if self.wide:\n    x = nn.Dense(8)(x)\nelse:\n    x = nn.Dense(4)(x)\n" + HEAD
     result = sizes_of(compact(body, "wide: bool = True"))
     assert in_features(result) == ["in_features", "in_features", "8 if self.wide else 4"]
-    reached = {site.reached for site in result.sites.values()}
+    reached = {site.condition for site in result.sites.values()}
     assert reached == {"self.wide", "not self.wide", None}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_migrate.source.linen_modules import linked_modules
+from nnx_migrate.source.linen_modules import linen_modules
 from nnx_migrate.source.project import Project, parse
 
 NET = "import flax.linen as nn\nclass Net(nn.Module):\n    width: int = 3\n"
@@ -40,7 +40,7 @@ def found(text: str, name: str = "pkg.other", **more: str) -> bool:
         one: parse(one, f"{one.replace('.', '/')}.py", code, is_package=one == "pkg")
         for one, code in texts.items()
     }
-    linked = linked_modules(Project(modules))
+    linked = linen_modules(Project(modules))
     assert "pkg.net" in linked
     return name in linked
 

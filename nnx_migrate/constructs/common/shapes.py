@@ -17,7 +17,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     Array,
     Instance,
-    Repeated,
+    RepeatedItem,
     Static,
     Submodule,
     Unknown,
@@ -60,7 +60,7 @@ class Analysis(Protocol):
     def under(self, condition: Expr | None) -> AbstractContextManager[None]:
         """What happens only where a condition holds; None: one that nobody knows."""
 
-    def call_in_turn(self, rounds: Repeated, value: Value, layer: Submodule) -> Value:
+    def call_in_turn(self, rounds: RepeatedItem, value: Value, layer: Submodule) -> Value:
         """What ``layer`` makes of a value that the layers of each round take one after the other.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.sizes.mentions import mentions_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -25,7 +25,7 @@ def check_abstract_methods(project: Project, cls: ClassInfo) -> None:
         if found is None or "abc.abstractmethod" not in project.decorators(*found):
             continue
         if found[0] is not cls or any(one.call for one in mentions_of(project, cls.name)):
-            raise Refused(
+            raise ClassRefused(
                 cls.node,
                 f"it does not implement the abstract method {name}, which NNX asks for",
                 "implement it, or take the decorator away",
@@ -48,7 +48,7 @@ def is_interface(project: Project, cls: ClassInfo) -> bool:
         and _BASES.issuperset(cls.bases)
         and not node.keywords
         and not node.decorator_list
-        and not cls.repeated
+        and not cls.is_ambiguous
         and all(_is_declared(project, cls, one) for one in node.body)
         and any(isinstance(one, ast.FunctionDef) for one in node.body)
     )

@@ -21,11 +21,11 @@ from nnx_migrate.rewrite.classes.checks.reviews import lazy_note
 from nnx_migrate.rewrite.classes.class_facts import ClassFacts
 from nnx_migrate.rewrite.classes.class_parts import ClassParts
 from nnx_migrate.rewrite.classes.class_reads import builder_of
-from nnx_migrate.rewrite.classes.compact.call_variables import made_always
+from nnx_migrate.rewrite.classes.compact.call_variables import is_always_made
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.constructor import Constructor, insert_header, placed_members
-from nnx_migrate.rewrite.classes.fields.call_fields import late_fields
+from nnx_migrate.rewrite.classes.fields.call_fields import per_call_fields
 from nnx_migrate.rewrite.classes.fields.class_decorators import (
     adapted_decorators,
     removals,
@@ -57,7 +57,7 @@ class ClassEdits:
       reads: what its methods read, but for the keys that the constructor alone needs.
       staying: nodes that stay as they are.
       late_fields: fields that may be set anew for every call.
-      makes_late: whether every call makes a variable that only it can make.
+      makes_call_variables: whether every call makes a variable that only it can make.
     """
 
     edits: Edits
@@ -65,8 +65,8 @@ class ClassEdits:
     constructor: Constructor
     reads: Reads
     staying: tuple[ast.AST, ...]
-    late_fields: frozenset[str]
-    makes_late: bool
+    per_call_fields: frozenset[str]
+    makes_call_variables: bool
 
 
 def class_edits(
@@ -104,14 +104,14 @@ class _Editor:
         setup = self._setup(common, reads)
         compact = self._compact(common, reads, parameters)
         if compact is not None:
-            reads = reads.without(compact.spent)
+            reads = reads.without(compact.init_draws)
             remarks.review = [one for one in remarks.review if id(one[0]) not in compact.updates]
         constructor = Constructor(
             parts.cls,
             parts.sizes,
             parts.context,
             parts.layout,
-            parts.inherited,
+            parts.base_parts,
             parameters,
             setup,
             compact,
@@ -136,7 +136,7 @@ class _Editor:
         layers = [one.call.func for one in sites if one.is_lazy and one.kind is SiteKind.LAYER]
         project, module = self.parts.project, Scope(self.parts.cls.module)
         wholes += [one for one in layers if not project.is_alias(one, module.around(one))]
-        wholes += [node for node, symbol in self.facts.given.values() if is_linen(symbol)]
+        wholes += [node for node, symbol in self.facts.class_arguments.values() if is_linen(symbol)]
         return (node for whole in wholes for node in walk(whole))
 
     def _common(
@@ -158,8 +158,8 @@ class _Editor:
         """``lazy(Block)`` where ``Block`` is explicit."""
         context = self.parts.context
         explicit = [one.node for one in values if one.symbol not in context.lazy]
-        given = self.facts.given.values()
-        explicit += [node for node, symbol in given if symbol in context.converted]
+        given = self.facts.class_arguments.values()
+        explicit += [node for node, symbol in given if symbol in context.explicit_classes]
         self.remarks.imports |= {"lazy"} if explicit else set()
         return {id(node): functools.partial(_lazy_form, node) for node in explicit}
 
@@ -178,9 +178,9 @@ class _Editor:
             builder_of(parts, self.remarks),
             parts.layout,
             self.remarks,
-            {**common, **{id(node): GONE for node in parts.inherited.super_setup}},
+            {**common, **{id(node): GONE for node in parts.base_parts.super_setup}},
             reads.static,
-            parts.inherited.plain,
+            parts.base_parts.plain,
         )
         return converter.convert()
 
@@ -209,9 +209,9 @@ class _Editor:
             reads.static,
             frozenset(one.name for one in parameters if one.plain) - parts.cls.reassigned,
             self.facts.counts,
-            held=reads.held,
+            value_edits=reads.value_edits,
             streams=reads.streams,
-            counted=self.facts.counted,
+            helper_items=self.facts.helper_items,
             renames=self.facts.renames,
         )
         part = convert_compact(compact)
@@ -241,7 +241,7 @@ class _Editor:
         done = [one for one in (parts.setup, parts.compact) if one is not None]
         inside = {id(node) for one in done for node in walk(one)}
         late = {} if compact is None else dict(compact.lazy)
-        makes_late = self.facts.makes_late or made_always(parts.compact, late.values())
+        makes_late = self.facts.makes_call_variables or is_always_made(parts.compact, late.values())
         late |= {
             key: item
             for key, item in parts.items.items()
@@ -265,11 +265,11 @@ class _Editor:
         init = next(one for one in tree.body if isinstance(one, ast.FunctionDef))
         compact = constructor.compact
         is_late = compact is not None and bool(compact.lazy)
-        late = frozenset[str]() if is_late else late_fields(init, cls.method_names)
+        late = frozenset[str]() if is_late else per_call_fields(init, cls.method_names)
         if compact is not None and compact.header and parts.compact is not None:
             insert_header(edits, parts.compact, compact.header)
         with_members: Callable[[Any], Any] = _as_it_is
-        if parts.inherited.needs_init or parts.setup is not None:
+        if parts.base_parts.needs_init or parts.setup is not None:
             with_members = placed_members(cls, members, edits)
             gone = [one for one in constructor.declarations.values() if id(one) in edits]
             edits |= {id(one): TAKEN for one in gone if edits[id(one)] is GONE}

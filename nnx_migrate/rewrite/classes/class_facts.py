@@ -25,11 +25,11 @@ from nnx_migrate.rewrite.classes.checks.kinds import check_kinds
 from nnx_migrate.rewrite.classes.checks.lazy_arguments import given_classes
 from nnx_migrate.rewrite.classes.checks.lazy_forms import check_lazy_forms
 from nnx_migrate.rewrite.classes.checks.lazy_submodules import check_lazy_submodules
-from nnx_migrate.rewrite.classes.checks.list_pops import check_taken_out
+from nnx_migrate.rewrite.classes.checks.list_pops import check_list_pops
 from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
 from nnx_migrate.rewrite.classes.checks.module_calls import check_functions
 from nnx_migrate.rewrite.classes.checks.nnx_names import check_nnx_names
-from nnx_migrate.rewrite.classes.checks.stacking import check_late
+from nnx_migrate.rewrite.classes.checks.stacking import check_call_variables
 from nnx_migrate.rewrite.classes.checks.transformed_draws import check_transformed_draws
 from nnx_migrate.rewrite.classes.checks.trees import check_dicts, check_trees
 from nnx_migrate.rewrite.classes.class_parts import ClassParts
@@ -46,19 +46,19 @@ class ClassFacts:
     """What the writing of a class hangs on.
 
     Attributes:
-      counted: what calls of other methods build, by id of the call: Linen counts it there.
+      helper_items: what calls of other methods build, by id of the call: Linen counts it there.
       renames: attributes of what has a name in Linen that the class has for something else.
       counts: Linen's numbers, by class, where the compact method starts to build.
-      makes_late: whether each call makes a variable, in a submodule, that only it can make.
-      given: the names of classes that lazy submodules are given as fields, and the classes, by id of the name.
+      makes_call_variables: whether each call makes a variable, in a submodule, that only it can make.
+      class_arguments: the names of classes that lazy submodules are given as fields, and the classes, by id of the name.
       holds_lazy: whether it holds lazy submodules, itself or in its explicit ones.
     """
 
-    counted: Mapping[int, Item]
+    helper_items: Mapping[int, Item]
     renames: Mapping[str, str]
     counts: Mapping[str, Count]
-    makes_late: bool
-    given: Mapping[int, tuple[ast.expr, str]]
+    makes_call_variables: bool
+    class_arguments: Mapping[int, tuple[ast.expr, str]]
     holds_lazy: bool
 
 
@@ -78,21 +78,21 @@ def facts_of(parts: ClassParts) -> ClassFacts:
     counts = counts_before(cls, parts.sizes, items, methods, makings)
     check_given(cls, items)
     check_kinds(project, cls, items)
-    check_taken_out(cls, items)
-    check_late(project, items.values(), context.makes_late)
+    check_list_pops(cls, items)
+    check_call_variables(project, items.values(), context.makes_call_variables)
     built = [one.site.symbol or "" for one in items.values() if one.site is not None]
-    makes_late = any(map(context.makes_late, built))
+    makes_late = any(map(context.makes_call_variables, built))
     given = given_classes(project, cls, parts.sizes, context)
     check_lazy_forms(project, parts.sizes, context, given.values())
-    delegates = parts.inherited.delegates
+    delegates = parts.base_parts.delegates
     holds_lazy = check_lazy_submodules(project, cls, items, parts.sizes, context, given, delegates)
     _check_class(parts)
     return ClassFacts(counted, renames, counts, makes_late, given, holds_lazy)
 
 
-def _checked_names(parts: ClassParts, counted: Mapping[int, Item]) -> Mapping[str, str]:
+def _checked_names(parts: ClassParts, helper_items: Mapping[int, Item]) -> Mapping[str, str]:
     """The names and places of what it builds; returns what has an attribute of another name."""
-    elsewhere = {id(one.site.call) for one in counted.values() if one.site is not None}
+    elsewhere = {id(one.site.call) for one in helper_items.values() if one.site is not None}
     own = {key: one for key, one in parts.items.items() if key not in elsewhere}
     every = {**own, **parts.helpers.parameters}
     renames = checked_attributes(parts.project, parts.cls, parts.compact, every)

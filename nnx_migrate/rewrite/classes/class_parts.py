@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.compact.helpers import Helpers, helpers_of
 from nnx_migrate.rewrite.classes.data import ConversionContext
-from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
+from nnx_migrate.rewrite.classes.inheritance import BaseParts, inherited_by
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
 from nnx_migrate.rewrite.classes.writing.construct import relaxed, without_applied_only
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of
@@ -28,7 +28,7 @@ class ClassParts:
       context: what is decided about other classes.
       helpers: its helper methods that build.
       items: what else builds, by id of the call.
-      inherited: what its bases build.
+      base_parts: what its bases build.
       setup: the method of that name.
       compact: its compact method; of several, the one that builds.
     """
@@ -41,7 +41,7 @@ class ClassParts:
     layout: Layout
     helpers: Helpers
     items: Mapping[int, Item]
-    inherited: Inherited
+    base_parts: BaseParts
     setup: ast.FunctionDef | None
     compact: ast.FunctionDef | None
 

@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, updates_at_init
 from nnx_migrate.rewrite.classes.checks.unread import check_unread
 from nnx_migrate.rewrite.classes.class_parts import ClassParts
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.children import children_of
@@ -32,7 +32,7 @@ def setup_attributes(parts: ClassParts) -> list[Attribute]:
     Raises:
       Refused: an attribute cannot be read, or two things share it.
     """
-    found = list(parts.inherited.attributes)
+    found = list(parts.base_parts.attributes)
     if parts.setup is not None:
         own = attributes_of(parts.cls, parts.setup, parts.items)
         check_unread(parts.project, parts.cls, own, parts.items)
@@ -62,7 +62,7 @@ def class_reads(
     cls, items = parts.cls, parts.items
     params = _places(attributes, Kind.PARAM)
     variables = _places(attributes, Kind.VARIABLE)
-    computed = [one for one in attributes if one.kind is Kind.COMPUTED and one.stored]
+    computed = [one for one in attributes if one.kind is Kind.COMPUTED and one.storage_name]
     remarks.review += handed_on(attributes)
     remarks.review += updates_at_init(cls, items, frozenset(variables))
     reader = Reader(
@@ -83,7 +83,7 @@ def class_reads(
     )
     for method in cls.methods.values():
         reader.read(method)
-    return reader.found
+    return reader.reads
 
 
 def builder_of(parts: ClassParts, remarks: Remarks) -> Builder:
@@ -95,7 +95,7 @@ def builder_of(parts: ClassParts, remarks: Remarks) -> Builder:
 
 def _places(attributes: Sequence[Attribute], kind: Kind) -> dict[str, str]:
     """Under which names attributes of a kind are stored, by their own."""
-    return {one.name: one.stored or one.name for one in attributes if one.kind is kind}
+    return {one.name: one.storage_name or one.name for one in attributes if one.kind is kind}
 
 
 def _built(parts: ClassParts, attributes: Sequence[Attribute], kind: Kind) -> dict[str, Item]:
@@ -121,7 +121,7 @@ def _tied_layer(
       Refused: ``setup`` does not build it.
     """
     if child not in layers:
-        raise Refused(
+        raise ClassRefused(
             node,
             f"self.{child}.apply(...) of a submodule that setup does not build",
             "build it in setup",

@@ -25,14 +25,14 @@ from nnx_migrate.edit.statements import (
 from nnx_migrate.edit.wrapping import wrapped, wrapped_function
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, global_reads
-from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused, ConversionContext
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, signature
 from nnx_migrate.rewrite.classes.fields.post_init import calls_post_init
-from nnx_migrate.rewrite.classes.inheritance import Inherited
+from nnx_migrate.rewrite.classes.inheritance import BaseParts
 from nnx_migrate.rewrite.classes.setup.body import SetupPart
 from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute, stream_name
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
-from nnx_migrate.rewrite.classes.writing.base_sizes import handed_size
+from nnx_migrate.rewrite.classes.writing.base_sizes import base_size
 from nnx_migrate.rewrite.classes.writing.document import class_docstring, init_docstring
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.rewrite.classes.writing.local_sizes import with_local_sizes
@@ -50,7 +50,7 @@ class Constructor:
     sizes: ClassSizes
     context: ConversionContext
     layout: Layout
-    inherited: Inherited
+    base_parts: BaseParts
     parameters: tuple[Parameter, ...]
     setup: SetupPart | None
     compact: CompactPart | None
@@ -83,7 +83,7 @@ class Constructor:
         if class_docstring(self.cls, self.new_arguments(), self.layout) is None:
             made += init_docstring(self.new_arguments(), self.layout)
         made += self._assignments()
-        if calls_post_init(self.cls, self.inherited):
+        if calls_post_init(self.cls, self.base_parts):
             made.append(run(call("self.__post_init__")))
         for name in reads.owned:
             held = stream_attribute(name, own_names)
@@ -108,8 +108,8 @@ class Constructor:
     def new_arguments(self) -> tuple[SizeArgument, ...]:
         """Size arguments: those of the class and those its bases need."""
         known = {one.name for one in self.sizes.new_arguments}
-        known |= self.inherited.handed.keys()
-        extra = [one for one in self.inherited.size_arguments if one.name not in known]
+        known |= self.base_parts.size_values.keys()
+        extra = [one for one in self.base_parts.size_arguments if one.name not in known]
         return (*self.sizes.new_arguments, *extra)
 
     def _properties(self) -> list[Statement]:
@@ -135,7 +135,7 @@ class Constructor:
         passed: list[Argument] = []
         above: list[str] = []
         for one in self.parameters:
-            if one.name in self.inherited.base_fields:
+            if one.name in self.base_parts.base_fields:
                 passed.append(named(one.name, one.name))
                 above += self._comments(one)
             elif one.structure:
@@ -143,9 +143,9 @@ class Constructor:
                 made.append(self._commented(run(stored), one))
             else:
                 made.append(self._commented(assign(f"self.{one.name}", one.value), one))
-        if self.inherited.delegates:
+        if self.base_parts.delegates:
             passed += [
-                named(one.name, self._handed(one.name)) for one in self.inherited.size_arguments
+                named(one.name, self._handed(one.name)) for one in self.base_parts.size_arguments
             ]
             delegated = run(
                 call(attribute(call("super"), "__init__"), *passed, named("rngs", "rngs"))
@@ -155,9 +155,9 @@ class Constructor:
 
     def _handed(self, name: str) -> Expression:
         """What the base's constructor is given for a size argument of its own."""
-        text = self.inherited.handed.get(name, name)
+        text = self.base_parts.size_values.get(name, name)
         plain = {one.name for one in self.parameters if one.plain} - self.cls.reassigned
-        return handed_size(self.cls, text, plain, {one.name for one in self.new_arguments()})
+        return base_size(self.cls, text, plain, {one.name for one in self.new_arguments()})
 
     def _declaration(self, one: Parameter) -> Any:
         """The line of the class body that declares a field."""
@@ -184,8 +184,8 @@ class Constructor:
         """The statements of the class' own fields that become parameters."""
         names = {one.name for one in self.parameters}
         own = (one for one in self.cls.fields if one.owner is self.cls and one.name in names)
-        if not self.inherited.delegates:
-            own = (one for one in own if one.name not in self.inherited.base_fields)
+        if not self.base_parts.delegates:
+            own = (one for one in own if one.name not in self.base_parts.base_fields)
         return {one.name: one.node for one in own if isinstance(one.node, ast.AnnAssign)}
 
     def _check_shadows(self) -> None:
@@ -198,7 +198,7 @@ class Constructor:
             read |= global_reads(self.setup.statements)
         clash = (names & read) - {one.name for one in self.new_arguments()}
         if clash:
-            raise Refused(
+            raise ClassRefused(
                 self.cls.node,
                 f"the field {min(clash)!r} would hide the global of the same name in __init__",
                 "rename the field or the global",

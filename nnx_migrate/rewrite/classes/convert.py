@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.classes.checks.late_bindings import check_late_bindings
 from nnx_migrate.rewrite.classes.checks.output import check_class
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.sizes import check_sizes
-from nnx_migrate.rewrite.classes.checks.stale_values import check_kept
+from nnx_migrate.rewrite.classes.checks.stale_values import check_stale_values
 from nnx_migrate.rewrite.classes.checks.vocabulary import check_vocabulary
 from nnx_migrate.rewrite.classes.class_edits import ClassEdits, class_edits
 from nnx_migrate.rewrite.classes.class_facts import facts_of
@@ -66,7 +66,7 @@ def _converted(
     facts = facts_of(parts)
     attributes = setup_attributes(parts)
     check_captures(project, cls, attributes, parts.items)
-    check_kept(cls, attributes)
+    check_stale_values(cls, attributes)
     check_initial_values(cls, parts.items)
     check_late_bindings(cls)
     remarks = Remarks()
@@ -98,8 +98,8 @@ def _result(
         confidence=Confidence.REVIEW if review else Confidence.EXACT,
         review=review,
         notes=(*remarks.notes, *_first_call_notes(parts)),
-        late_fields=made.late_fields,
-        makes_late=made.makes_late,
+        late_fields=made.per_call_fields,
+        makes_call_variables=made.makes_call_variables,
         holds_lazy=holds_lazy,
         staying=made.staying,
     )
@@ -123,7 +123,7 @@ def _statement(parts: ClassParts, made: ClassEdits, remarks: Remarks) -> Any:
             found = with_keyword(found, "metaclass", dotted("nnm.ProtocolMeta"))
         if compact is not None and compact.stems:
             stems, order = compact.stems, compact.order
-            found = named_in_linen(found, renderer.page, counted=stems, order=order)
+            found = named_in_linen(found, renderer.page, class_names=stems, order=order)
         if compact is not None and compact.renames:
             found = called_in_linen(found, renderer.page, compact.renames)
         return [with_comments_of(renderer.sources.pairs[id(node)], found)]
@@ -154,7 +154,7 @@ def _shared(parts: ClassParts, made: ClassEdits) -> dict[str, str]:
     held: dict[str, ast.Call] = dict(compact.attributes) if compact else {}
     if setup is not None:
         held |= {
-            one.stored or one.name: one.value
+            one.storage_name or one.name: one.value
             for one in setup.attributes
             if one.kind is Kind.SUBMODULE and isinstance(one.value, ast.Call)
         }

@@ -20,35 +20,35 @@ class ConversionContext:
     """What is decided about the other classes of the project.
 
     Attributes:
-      converted: qualified names of the Linen classes that become NNX classes.
+      explicit_classes: qualified names of the Linen classes that become NNX classes.
       new_arguments: the size arguments that each converted class gains.
       factories: qualified names of classes that are used as values of fields or in partials; their
         width is asked at run time, so they get an ``out_features`` attribute.
       lazy: qualified names of the classes that become lazy. What is in neither set stays Linen, and no
         converted class builds it.
-      lifted: qualified names of those converted classes that hold lazy submodules and that another one
+      lifted_classes: qualified names of those converted classes that hold lazy submodules and that another one
         lifts or makes a partial of: what it builds so is lazy (``nn.remat(lazy(Block))``).
-      late_fields: fields of a converted class that may be set anew for every call.
-      makes_late: whether every call of a converted class makes a variable that only it can make.
+      per_call_fields: fields of a converted class that may be set anew for every call.
+      makes_call_variables: whether every call of a converted class makes a variable that only it can make.
       holds_lazy: whether a converted class holds lazy submodules, itself or in others.
       sizes_of: the sizes of a class of the project.
       scope_function: what becomes of a function that builds submodules for its callers.
     """
 
-    converted: AbstractSet[str] = frozenset()
+    explicit_classes: AbstractSet[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: AbstractSet[str] = frozenset()
     lazy: AbstractSet[str] = frozenset()
-    lifted: AbstractSet[str] = frozenset()
-    late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
-    makes_late: Callable[[str], bool] = lambda _: False
+    lifted_classes: AbstractSet[str] = frozenset()
+    per_call_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
+    makes_call_variables: Callable[[str], bool] = lambda _: False
     holds_lazy: Callable[[str], bool] = lambda _: False
     sizes_of: Callable[[str], ClassSizes | None] = lambda _: None
     scope_function: Callable[[str], ConvertedFunction | ClassRefusal | None] = lambda _: None
 
     def is_lazy_value(self, symbol: str | None) -> bool:
         """Whether what is built through a value of that class is lazy."""
-        return symbol is not None and (symbol in self.lazy or symbol in self.lifted)
+        return symbol is not None and (symbol in self.lazy or symbol in self.lifted_classes)
 
     def is_lazy(self, site: Site) -> bool:
         """Whether what a constructor call builds takes its sizes in its first call."""
@@ -82,7 +82,9 @@ class ConvertedClass:
     review: tuple[tuple[ast.AST, str], ...] = ()  # why a person should look, and where
     notes: tuple[tuple[ast.AST, str], ...] = ()  # remarks of rules, and where
     late_fields: frozenset[str] = frozenset()  # that the constructor only stores
-    makes_late: bool = False  # whether every call makes a variable that only the call can make
+    makes_call_variables: bool = (
+        False  # whether every call makes a variable that only the call can make
+    )
     holds_lazy: bool = False  # whether it holds lazy submodules, itself or in others
     staying: tuple[ast.AST, ...] = ()  # Linen's names in it that lazy submodules need
 
@@ -138,7 +140,7 @@ class ClassRefusal:
     wants: Wants = Wants()
 
 
-class Refused(Exception):
+class ClassRefused(Exception):
     """Raised inside a conversion to leave the whole class untouched."""
 
     def __init__(
@@ -163,7 +165,7 @@ def or_refusal(convert: Callable[[], T], rule: str, node: ast.AST) -> T | ClassR
     """What ``convert`` returns, or the refusal it raised; ``rule`` is that of a failed edit."""
     try:
         return convert()
-    except Refused as refused:
+    except ClassRefused as refused:
         return refused.refusal
     except Unrenderable as error:
         recipe = "write the expression outside of the f-string"

@@ -23,9 +23,9 @@ from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
+    ClassRefused,
     ConversionContext,
     ConvertedFunction,
-    Refused,
     or_refusal,
 )
 from nnx_migrate.rewrite.classes.fields.parameters import size_parameter
@@ -69,7 +69,7 @@ class _Conversion:
 
     def run(self) -> ConvertedFunction:
         for node, reason in self.sizes.problems:
-            raise Refused(node, reason, "build it in the class", "sizes")
+            raise ClassRefused(node, reason, "build it in the class", "sizes")
         check_vocabulary(self.project, self.function.cls)
         self.sizes = relaxed(self.sizes)
         cls = self.function.method_of
@@ -88,7 +88,7 @@ class _Conversion:
             self.remarks,
             common,
             {},
-            given=frozenset(self.function.given),
+            known_parameters=frozenset(self.function.known_parameters),
         )
         part = convert_compact(compact)
         self.remarks.imports.add("nnx")
@@ -110,7 +110,7 @@ class _Conversion:
         """The given parameters that the builder's lines read."""
         tree = tree_of(part.statements)
         read = names_in(tree)
-        return tuple(one for one in self.function.given if one in read)
+        return tuple(one for one in self.function.known_parameters if one in read)
 
     def _counts(self) -> bool:
         return any(one.name is None and not one.is_in_scope for one in self.items.values()) or any(
@@ -153,7 +153,7 @@ class _Conversion:
 
     @property
     def stays(self) -> bool:
-        return not all(one in self.context.converted for one in self.function.users)
+        return not all(one in self.context.explicit_classes for one in self.function.users)
 
     def _builder(
         self, renderer: Renderer, part: CompactPart, takes: tuple[str, ...], counts: bool

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.constructs.module_api import CARRIED, OWN_ONLY, RECIPES
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused, ConversionContext
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, setup_attributes
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
@@ -28,7 +28,7 @@ _DATACLASSES = frozenset(
 
 
 @dataclass(frozen=True)
-class Inherited:
+class BaseParts:
     """What the base classes bring.
 
     Attributes:
@@ -36,7 +36,7 @@ class Inherited:
       base_fields: fields that it passes on.
       needs_init: the class needs an ``__init__`` of its own.
       size_arguments: those of the base's constructor.
-      handed: what it is given for them where that is no argument of the same name.
+      size_values: what it is given for them where that is no argument of the same name.
       plain: attributes that the bases' ``setup`` gives something that it does not build.
       super_setup: ``super().setup()`` statements, which go.
     """
@@ -45,7 +45,7 @@ class Inherited:
     needs_init: bool = True
     base_fields: frozenset[str] = frozenset()
     size_arguments: tuple[SizeArgument, ...] = ()
-    handed: Mapping[str, str] = field(default_factory=dict)
+    size_values: Mapping[str, str] = field(default_factory=dict)
     attributes: tuple[Attribute, ...] = ()
     plain: frozenset[str] = frozenset()
     super_setup: tuple[ast.stmt, ...] = ()
@@ -59,7 +59,7 @@ def check_bases(project: Project, cls: ClassInfo) -> None:
     """
     for base, symbol in zip(cls.node.bases, cls.bases, strict=True):
         if symbol is None and project.meanings(base, cls.scope):
-            raise Refused(
+            raise ClassRefused(
                 cls.node,
                 f"its base {ast.unparse(base)} may mean something else, too",
                 "bind the name in one place only",
@@ -69,7 +69,7 @@ def check_bases(project: Project, cls: ClassInfo) -> None:
 
 def inherited_by(
     project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
-) -> Inherited:
+) -> BaseParts:
     """Work out the base classes.
 
     Raises:
@@ -80,17 +80,19 @@ def inherited_by(
     parents = [one for one in cls.parents if one.linen]
     calls = _super_setup(project, cls)
     if not parents:
-        return Inherited(super_setup=calls)
+        return BaseParts(super_setup=calls)
     for parent in parents:
-        if parent.name not in context.converted:
-            raise Refused(cls.node, f"its base {parent.name} stays Linen", "convert it too", RULE)
+        if parent.name not in context.explicit_classes:
+            raise ClassRefused(
+                cls.node, f"its base {parent.name} stays Linen", "convert it too", RULE
+            )
     builders = [one for one in cls.mro[1:] if one.linen and _builds(project, one)]
     active = [one for one in builders if not _overridden(project, cls, one, bool(calls))]
     if not active:
-        return Inherited(attributes=_attributes(cls), super_setup=calls)
+        return BaseParts(attributes=_attributes(cls), super_setup=calls)
     is_part = any(_overrides_part(project, cls, one, bool(calls), context) for one in active)
     if len(active) != len(builders) or len(parents) > 1 or is_part:
-        raise Refused(
+        raise ClassRefused(
             cls.node,
             "it overrides a part of what its bases build, and keeps the rest",
             "override setup or the compact method whole, and call no other",
@@ -101,13 +103,13 @@ def inherited_by(
     own_build = _builds(project, cls)
     own_fields = any(one.owner is cls for one in cls.fields)
     base = parents[0]
-    handed = sizes.handed.get(base.name, {})
-    return Inherited(
+    handed = sizes.base_arguments.get(base.name, {})
+    return BaseParts(
         delegates=True,
         needs_init=own_build or own_fields or bool(handed),
         base_fields=frozenset(one.name for one in base.fields),
         size_arguments=context.new_arguments.get(base.name, ()),
-        handed=handed,
+        size_values=handed,
         attributes=_attributes(cls),
         plain=frozenset(_plain_attributes(active, context)),
         super_setup=calls,
@@ -214,7 +216,7 @@ def _check_reached(cls: ClassInfo, base: ClassInfo, context: ConversionContext) 
                 case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
                     name == receiver and attr in parts
                 ):
-                    raise Refused(
+                    raise ClassRefused(
                         node,
                         f"its base {base.name} calls self.{attr} under a condition, and builds it so",
                         "call it in the base alone, or build it in a setup of its own",
@@ -223,7 +225,7 @@ def _check_reached(cls: ClassInfo, base: ClassInfo, context: ConversionContext) 
 
 
 def _is_conditional(item: Item) -> bool:
-    return item.site is not None and item.site.reached is not None
+    return item.site is not None and item.site.condition is not None
 
 
 def _super_setup(project: Project, cls: ClassInfo) -> tuple[ast.stmt, ...]:
@@ -244,7 +246,7 @@ def _super_setup(project: Project, cls: ClassInfo) -> tuple[ast.stmt, ...]:
         if isinstance(statement, ast.Expr) and calls.pop(id(statement.value), None) is not None:
             found.append(statement)
     if calls:
-        raise Refused(
+        raise ClassRefused(
             next(iter(calls.values())),
             "it calls the setup of its base under a condition, or in another method",
             "call it in a statement of setup itself",
@@ -271,7 +273,7 @@ def _check_metaclass(cls: ClassInfo) -> None:
             for keyword in one.node.keywords
         )
         if has_other:
-            raise Refused(
+            raise ClassRefused(
                 cls.node,
                 f"{one.name} has a metaclass that nnx.Module's does not go with",
                 "inherit from abc.ABC instead",
@@ -288,7 +290,7 @@ def _check_interface(cls: ClassInfo, base: ClassInfo, method: ast.FunctionDef) -
             case ast.Attribute(value=ast.Name(id=name), attr=read) if (
                 name == receiver and read in _INTERFACE - own
             ):
-                raise Refused(
+                raise ClassRefused(
                     cls.node,
                     f"its base {base.name}, which is no Linen module, reads self.{read}",
                     f"make {base.name} a Linen module, or do so in the class itself",
@@ -308,14 +310,14 @@ def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
         if base.linen:
             continue
         if _is_dataclass(project, base):
-            raise Refused(
+            raise ClassRefused(
                 cls.node,
                 f"its base {base.name}, which is no Linen module, is a dataclass and has fields",
                 f"make {base.name} a Linen module",
                 RULE,
             )
         if "setup" in base.methods:
-            raise Refused(
+            raise ClassRefused(
                 cls.node,
                 f"its base {base.name}, which is no Linen module, has a setup",
                 f"make {base.name} a Linen module, or set up in the class itself",
@@ -327,7 +329,7 @@ def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
             for node in own_nodes(method):
                 symbol = project.resolve(node.func, scope) if isinstance(node, ast.Call) else None
                 if symbol in project.linen or is_linen_class(symbol):
-                    raise Refused(
+                    raise ClassRefused(
                         cls.node,
                         f"its base {base.name}, which is no Linen module, builds {symbol} for it",
                         f"make {base.name} a Linen module, or build it in the class itself",

@@ -13,7 +13,7 @@ from keyword import iskeyword
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import names_bound_below
@@ -139,7 +139,7 @@ def find_items(
             if site is not None:
                 named = None if site.kind is SiteKind.FUNCTION else explicit_name(node)
                 if named is not None and _may_be_none(named, cls, method):
-                    raise Refused(node, _UNNAMED, "give a name in both cases", RULE)
+                    raise ClassRefused(node, _UNNAMED, "give a name in both cases", RULE)
                 found[id(node)] = Item(ItemKind.SITE, node, site, named)
             elif name in _BUILDERS and name not in cls.method_names:
                 found[id(node)] = _built_here(_BUILDERS[name], node, cls, method)
@@ -169,7 +169,7 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
         if keyword.arg == "name":
             options = [is_none_literal(one) for one in _options(keyword.value)]
             if any(options) and not all(options):
-                raise Refused(call, _UNNAMED, "give a name in both cases", RULE)
+                raise ClassRefused(call, _UNNAMED, "give a name in both cases", RULE)
             return None if all(options) else _plain(keyword.value)
     return None
 
@@ -253,14 +253,16 @@ def _built_here(kind: ItemKind, call: ast.Call, cls: ClassInfo, method: ast.Func
         ItemKind.STREAM: ("name",),
     }[kind]
     if has_starred(call.args[: len(parameters)]):
-        raise Refused(call, "arguments are unpacked, so their names are not known", _PLAIN, RULE)
+        raise ClassRefused(
+            call, "arguments are unpacked, so their names are not known", _PLAIN, RULE
+        )
     given: dict[str, ast.expr] = dict(zip(parameters, call.args, strict=False))
     keywords = []
     for keyword in call.keywords:
         if keyword.arg in parameters:
             given[keyword.arg] = keyword.value
         elif keyword.arg == "unbox":
-            raise Refused(call, "'unbox' has no NNX counterpart", _PLAIN, RULE)
+            raise ClassRefused(call, "'unbox' has no NNX counterpart", _PLAIN, RULE)
         else:
             keywords.append(keyword)
     collection = None
@@ -269,7 +271,7 @@ def _built_here(kind: ItemKind, call: ast.Call, cls: ClassInfo, method: ast.Func
     if kind is ItemKind.STREAM:
         return Item(kind, call, name=given.get("name") or ast.Constant("params"))
     if "name" not in given or (kind is ItemKind.PARAM and "init_fn" not in given):
-        raise Refused(call, "the name or the initialiser is not given", _PLAIN, RULE)
+        raise ClassRefused(call, "the name or the initialiser is not given", _PLAIN, RULE)
     return Item(
         kind,
         call,
@@ -298,7 +300,7 @@ def _collection(
             local = name in names_bound_below(method)
             if not local and isinstance(cls.scope.lookup(name), Assignment | Import):
                 return node
-    raise Refused(
+    raise ClassRefused(
         call,
         "the collection is neither a string nor a field nor a global",
         "write it as a string",
@@ -329,5 +331,5 @@ def stored_name(item: Item) -> str:
     """
     name = item.name.value if isinstance(item.name, ast.Constant) else None
     if not isinstance(name, str) or not is_attribute_name(name):
-        raise Refused(item.call, "its name is computed", "write it as a string", "setup")
+        raise ClassRefused(item.call, "its name is computed", "write it as a string", "setup")
     return name

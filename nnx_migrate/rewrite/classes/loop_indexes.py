@@ -24,7 +24,7 @@ from nnx_migrate.source.walking import each, has_starred, is_name, is_self, walk
 _LETTERS = "ijkl"
 
 
-class Named(Protocol):
+class HasAttribute(Protocol):
     """What an item is called."""
 
     @property
@@ -50,37 +50,37 @@ class Index:
 
 @dataclass
 class Indexes:
-    """Finds the index of each loop; names of new ones are not ``taken``."""
+    """Finds the index of each loop; names of new ones are none of the ``used_names``."""
 
-    taken: Collection[str] = ()
-    found: dict[int, Index] = field(default_factory=dict)
+    used_names: Collection[str] = ()
+    by_loop: dict[int, Index] = field(default_factory=dict)
 
     def of(self, loop: Loop) -> Index | None:
         """The index, if every round counts."""
         if loop.conditions or _jumps(loop.body):
             return None
-        if id(loop) not in self.found:
+        if id(loop) not in self.by_loop:
             index = index_of(loop)
             if index is None or (index.name == "_" and not _reads(loop.node, "_")):
                 index = self._new(loop, index)
             if index is None or _rebinds(loop.body, index.name):
                 return None
-            self.found[id(loop)] = index
-        return self.found[id(loop)]
+            self.by_loop[id(loop)] = index
+        return self.by_loop[id(loop)]
 
     def _new(self, loop: Loop, index: Index | None) -> Index | None:
         if not isinstance(loop.node, ast.For) or loop.node.orelse:
             return index
-        around = {one.name for one in self.found.values() if _is_within(loop, one.loop)}
+        around = {one.name for one in self.by_loop.values() if _is_within(loop, one.loop)}
         names = chain(_LETTERS, (f"index_{number}" for number in count()))
-        name = next(one for one in names if one not in around and one not in self.taken)
+        name = next(one for one in names if one not in around and one not in self.used_names)
         rounds = _length(loop.iterable) if index is None else index.rounds
         return Index(loop, name, rounds, is_new=True)
 
-    def read_by(self, names: Mapping[int, Named]) -> dict[int, Index]:
+    def read_by(self, names: Mapping[int, HasAttribute]) -> dict[int, Index]:
         """The new indexes that a name reads, by id of the statement of the loop."""
         found = {}
-        for one in self.found.values():
+        for one in self.by_loop.values():
             texts = [
                 names[id(item.call)].text
                 for item in builds(one.loop.body)

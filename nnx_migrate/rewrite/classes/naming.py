@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Indexes
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Exit, Loop, Step, binds, builds
@@ -24,7 +24,7 @@ class Name:
     """The attribute of an item, as an expression in ``__init__`` and in the call.
 
     Exactly one is set: ``literal``; ``text`` (an f-string over loop variables); ``explicit`` (the
-    user's own expression); ``counted`` (argument of the run-time counter: a quoted class name, or
+    user's own expression); ``counter_argument`` (argument of the run-time counter: a quoted class name, or
     the expression that is called). With a ``stem`` it is no name of Linen's, which numbers it at run time; with
     ``linen`` that is Linen's name.
     """
@@ -32,7 +32,7 @@ class Name:
     literal: str | None = None
     text: str | None = None
     explicit: ast.expr | None = None
-    counted: ast.expr | str | None = None
+    counter_argument: ast.expr | str | None = None
     stem: str | None = None  # the attribute without its numbers
     linen: str | None = None
 
@@ -80,7 +80,7 @@ def names_of(
     before: Mapping[str, Count] | None = None,
     *,
     goes_on: bool = False,
-    taken: Collection[str] = (),
+    used_names: Collection[str] = (),
 ) -> Numbering:
     """The attribute name of every submodule, parameter and variable in ``steps``.
 
@@ -90,12 +90,12 @@ def names_of(
       before: by class, what a base class has numbered before.
       goes_on: every number is only known at run time: the steps are those of a function that goes
         on where its caller is.
-      taken: names that a loop's index cannot have.
+      used_names: names that a loop's index cannot have.
 
     Raises:
       Refused: after ``before`` a number is only known at run time.
     """
-    found = _Counting(dynamic, Indexes(taken))
+    found = _Counting(dynamic, Indexes(used_names))
     found.run(steps, dict(before or {}))
     unnamed = _unnamed(steps)
     open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)
@@ -121,7 +121,7 @@ def names_of(
         if before and uneven:
             raise _after_base(item, kind)
         if kind in found.conditional and kind in shared:
-            raise Refused(
+            raise ClassRefused(
                 item.call,
                 f"a condition on the call and a function that builds too number this {kind}",
                 "name it",
@@ -136,7 +136,7 @@ def names_of(
             result[id(item.call)] = _only_name(item, found.names, kind in uncertain or open_classes)
         elif open_classes or kind in uncertain:
             counted = item.call.func if item.site.class_name is None else f"{kind!r}"  # type: ignore[union-attr]
-            result[id(item.call)] = Name(counted=counted)
+            result[id(item.call)] = Name(counter_argument=counted)
         else:
             result[id(item.call)] = found.names[id(item.call)]
     return Numbering(result, found.indexes, not found.conditional)
@@ -155,8 +155,8 @@ def with_other_attributes(names: Mapping[int, Name], others: Mapping[str, str]) 
     return found
 
 
-def _after_base(item: Item, kind: str) -> Refused:
-    return Refused(
+def _after_base(item: Item, kind: str) -> ClassRefused:
+    return ClassRefused(
         item.call,
         f"which number Linen gives this {kind} after those of the base class is not known",
         "name it",
@@ -176,8 +176,8 @@ def _only_name(item: Item, names: Mapping[int, Name], is_uncertain: bool) -> Nam
     return name
 
 
-def _unknown_number(item: Item) -> Refused:
-    return Refused(
+def _unknown_number(item: Item) -> ClassRefused:
+    return ClassRefused(
         item.call,
         "a condition on the call decides which number Linen gives to submodules of this class",
         "name it",

@@ -22,7 +22,7 @@ from nnx_migrate.sizes.result import Site
 
 
 def run_time_names(
-    steps: Sequence[Step], names: Mapping[int, Name], indexes: Indexes, taken: Collection[str]
+    steps: Sequence[Step], names: Mapping[int, Name], indexes: Indexes, used_names: Collection[str]
 ) -> dict[int, Name] | None:
     """The attributes in place of all run-time numbers among ``names``, by id.
 
@@ -32,11 +32,11 @@ def run_time_names(
     sites = [
         (item, loops)
         for item, loops in _built(steps, ())
-        if (known := names.get(id(item.call))) is not None and known.counted is not None
+        if (known := names.get(id(item.call))) is not None and known.counter_argument is not None
     ]
     stems = [_stem(item) for item, _ in sites]
-    others = [one for one in names.values() if one.counted is None]
-    if any(_is_taken(stem, taken, others) for stem in stems):
+    others = [one for one in names.values() if one.counter_argument is None]
+    if any(_is_taken(stem, used_names, others) for stem in stems):
         return None
     if any(item.site is None or _needs_number(item.site) for item, _ in sites):
         return None
@@ -70,7 +70,7 @@ def _built(
 
 
 def _needs_number(site: Site) -> bool:
-    return site.reached == "False"
+    return site.condition == "False"
 
 
 def _stem(item: Item) -> str:
@@ -82,9 +82,9 @@ def _stem(item: Item) -> str:
             return "layer"
 
 
-def _is_taken(stem: str, taken: Collection[str], others: Collection[Name]) -> bool:
+def _is_taken(stem: str, used_names: Collection[str], others: Collection[Name]) -> bool:
     own = re.compile(rf"{re.escape(stem)}_\d+(_\d+)*")
-    if not stem.isidentifier() or keyword.iskeyword(stem) or any(map(own.fullmatch, taken)):
+    if not stem.isidentifier() or keyword.iskeyword(stem) or any(map(own.fullmatch, used_names)):
         return True
     return any(_may_be(one, stem, own) for one in others)
 

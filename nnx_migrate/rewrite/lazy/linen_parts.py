@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from nnx_migrate.rewrite.decide import class_globs, is_selected
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.lazy.foreign import foreign_bases
-from nnx_migrate.rewrite.lazy.plan import Mixed
-from nnx_migrate.rewrite.loading import Loaded, load
+from nnx_migrate.rewrite.lazy.plan import FileParts
+from nnx_migrate.rewrite.loading import RewriteInput, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Import, relative_target
@@ -25,7 +25,7 @@ USER = "kept by a comment or an option"
 
 
 @dataclass(frozen=True)
-class Kept:
+class LinenClass:
     """A class that stays Linen: its name, and why."""
 
     name: str
@@ -33,27 +33,27 @@ class Kept:
 
 
 @dataclass
-class Keeps:
+class LinenParts:
     """What stays Linen: classes by (path, line), and what that means for each file."""
 
-    classes: dict[tuple[str, int], Kept] = field(default_factory=dict)
-    lifted: list[tuple[str, ast.Call, str]] = field(default_factory=list)  # path, place, why
-    mixed: dict[str, Mixed | None] = field(default_factory=dict)
+    classes: dict[tuple[str, int], LinenClass] = field(default_factory=dict)
+    lift_calls: list[tuple[str, ast.Call, str]] = field(default_factory=list)  # path, place, why
+    files: dict[str, FileParts | None] = field(default_factory=dict)
 
 
-def keeps(request: RewriteRequest) -> Keeps:
+def keeps(request: RewriteRequest) -> LinenParts:
     """Find out what stays Linen; the project is only read when something does."""
-    found = Keeps()
+    found = LinenParts()
     chosen = [*class_globs(request.select), *class_globs(request.exclude)]
     if chosen or any(_COMMENT.search(one.text) for one in request.files if "nnx" in one.text):
         _read(request, found)
     for path, line, name, package in foreign_bases(request):
         reason = f"its base is Linen in package {package}"
-        found.classes.setdefault((path, line), Kept(name, reason))
+        found.classes.setdefault((path, line), LinenClass(name, reason))
     return found
 
 
-def _read(request: RewriteRequest, found: Keeps) -> None:
+def _read(request: RewriteRequest, found: LinenParts) -> None:
     loaded = load(request)
     project = loaded.project
     staying = _staying(request, project)
@@ -63,19 +63,19 @@ def _read(request: RewriteRequest, found: Keeps) -> None:
         classes = [one for one in project.linen.values() if one.module is module]
         for cls in classes:
             if cls.name in staying:
-                found.classes[path, cls.node.lineno] = Kept(cls.qualified, staying[cls.name])
+                found.classes[path, cls.node.lineno] = LinenClass(cls.qualified, staying[cls.name])
         lines = kept_lines(module)
         spans = _spans(classes, staying, selecting)
-        found.mixed[path] = Mixed(
+        found.files[path] = FileParts(
             _inside(spans, lines, selecting),
             pinned=_inside([], lines, False),
             unused_stay=selecting,
             handed_on=handed_on[module.name],
             elsewhere=_elsewhere(loaded, module, handed_on),
         )
-        stays = found.mixed[path]
+        stays = found.files[path]
         assert stays is not None
-        found.lifted += [
+        found.lift_calls += [
             (path, call, why) for call, why in _lifted(project, module, staying, stays.stays)
         ]
 
@@ -176,7 +176,7 @@ def _handed_on(
 
 
 def _elsewhere(
-    loaded: Loaded, module: Module, handed_on: defaultdict[str, frozenset[str]]
+    module_name: RewriteInput, module: Module, handed_on: defaultdict[str, frozenset[str]]
 ) -> Callable[[ast.ImportFrom, int], str | None]:
     """The Linen symbol of a name taken from a file where it stays Linen.
 
@@ -188,9 +188,9 @@ def _elsewhere(
         name = statement.names[position].name
         if name not in handed_on.get(owner, ()):
             return None
-        binding = loaded.project.modules[owner].table.get(name)
+        binding = module_name.project.modules[owner].table.get(name)
         if not isinstance(binding, Import):
             return None
-        return loaded.project.canonical(binding.target)
+        return module_name.project.canonical(binding.target)
 
     return symbol

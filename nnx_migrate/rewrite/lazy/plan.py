@@ -33,7 +33,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Mixed:
+class FileParts:
     """A file of which a part stays Linen.
 
     ``stays`` tells the places that do, ``pinned`` the imports that a comment keeps. ``unused_stay``: so do imported names that nothing in the
@@ -50,22 +50,22 @@ class Mixed:
 
 
 def plan_file(
-    nodes: Sequence[ast.AST], is_package: bool = False, mixed: Mixed | None = None
+    nodes: Sequence[ast.AST], is_package: bool = False, parts: FileParts | None = None
 ) -> Plan:
     """Decide how one file becomes lazy.
 
     Args:
         nodes: the module of the file and all below it, as `walk` gives them.
         is_package: the file is an ``__init__.py``: others may take ``flax`` from it.
-        mixed: which places stay Linen; None: none does.
+        parts: which places stay Linen; None: none does.
     """
-    return _Planner(nodes, is_package, mixed).plan()
+    return _Planner(nodes, is_package, parts).plan()
 
 
 class _Planner:
-    def __init__(self, nodes: Sequence[ast.AST], is_package: bool, mixed: Mixed | None) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], is_package: bool, parts: FileParts | None) -> None:
         self.is_package = is_package
-        self.mixed = mixed
+        self.mixed = parts
         self.plan_ = Plan()
         self.nodes = nodes
         self.statements = [
@@ -176,7 +176,7 @@ class _Planner:
         taken = frozenset() if len(renamed) == len(names) else frozenset(renamed)
         if renamed or after:
             change = ImportChange(
-                module=_lazy(module) if renamed else None, taken=taken, after=tuple(after)
+                module=_lazy(module) if renamed else None, positions=taken, after=tuple(after)
             )
             self.settle(statement, change)
 

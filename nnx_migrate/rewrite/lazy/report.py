@@ -33,12 +33,12 @@ class Report:
     """The result of a run, and the callers that break though their class is explicit."""
 
     result: RewriteResult
-    broken: tuple[ledger.Place, ...]
+    broken_callers: tuple[ledger.Place, ...]
 
 
 def report(
     request: RewriteRequest,
-    made: LazyTexts,
+    lazy_texts: LazyTexts,
     texts: Mapping[str, str],
     *,
     is_mixed: bool = False,
@@ -65,16 +65,16 @@ def report(
     )
     broken = tuple(_broken(calls, stale))
     findings = (
-        *_findings(request, references, made, texts, without),
+        *_findings(request, references, lazy_texts, texts, without),
         *map(_left, broken),
-        *_metaclasses(sources, before, made),
+        *_metaclasses(sources, before, lazy_texts),
     )
     result = RewriteResult(
-        files=_files(paths, made, texts),
-        classes=_classes(before, after, made),
+        files=_files(paths, lazy_texts, texts),
+        classes=_classes(before, after, lazy_texts),
         findings=findings,
-        references=_tally(references, made, without),
-        call_sites=_tally(calls, made),
+        references=_tally(references, lazy_texts, without),
+        call_sites=_tally(calls, lazy_texts),
     )
     return Report(result, broken)
 
@@ -120,9 +120,9 @@ def _left(place: ledger.Place) -> Finding:
 
 
 def _metaclasses(
-    sources: Iterable[ledger.Source], before: ledger.Count, made: LazyTexts
+    sources: Iterable[ledger.Source], before: ledger.Count, lazy_texts: LazyTexts
 ) -> Iterable[Finding]:
-    rewritten = {(one.path, one.line) for one in before.classes} - made.kept.keys()
+    rewritten = {(one.path, one.line) for one in before.classes} - lazy_texts.linen_classes.keys()
     for one in disagreements(((one.path, one.text) for one in sources), rewritten):
         at = (one.node.lineno, one.node.col_offset + 1)
         yield Finding("inheritance", one.path, *at, Outcome.REFUSED, one.message)
@@ -164,7 +164,9 @@ def settled(before: Iterable[ledger.Place], after: Iterable[ledger.Place]) -> Se
 
 
 def _tally(
-    places: Settled, made: LazyTexts, without: Callable[[str], str | None] = lambda symbol: None
+    places: Settled,
+    lazy_texts: LazyTexts,
+    without: Callable[[str], str | None] = lambda symbol: None,
 ) -> Tally:
     """What is left is kept where the user keeps something, refused where a file failed.
 
@@ -174,23 +176,25 @@ def _tally(
     broken = sum(1 for place, is_gone in places if is_gone and without(place.symbol))
     gone = sum(1 for _, is_gone in places if is_gone) - broken
     refused = broken + sum(
-        1 for place, is_gone in places if not is_gone and _is_refused(place, made)
+        1 for place, is_gone in places if not is_gone and _is_refused(place, lazy_texts)
     )
     kept = len(places) - gone - refused
     return Tally(len(places), rewritten=gone, refused=refused, kept=kept)
 
 
-def _is_refused(place: ledger.Place, made: LazyTexts) -> bool:
-    return place.path in made.failures or not (made.mixed or made.kept)
+def _is_refused(place: ledger.Place, lazy_texts: LazyTexts) -> bool:
+    return place.path in lazy_texts.failures or not (
+        lazy_texts.keeps_linen or lazy_texts.linen_classes
+    )
 
 
 def _files(
-    paths: Iterable[str], made: LazyTexts, texts: Mapping[str, str]
+    paths: Iterable[str], lazy_texts: LazyTexts, texts: Mapping[str, str]
 ) -> tuple[FileResult, ...]:
     files = []
     for path in sorted(paths):
-        if path in made.failures:
-            files.append(FileResult(path, FileStatus.FAILED, error=made.failures[path]))
+        if path in lazy_texts.failures:
+            files.append(FileResult(path, FileStatus.FAILED, error=lazy_texts.failures[path]))
         elif path in texts:
             files.append(FileResult(path, FileStatus.REWRITTEN, texts[path]))
         else:
@@ -198,25 +202,27 @@ def _files(
     return tuple(files)
 
 
-def _classes(before: ledger.Count, after: ledger.Count, made: LazyTexts) -> tuple[ClassResult, ...]:
+def _classes(
+    before: ledger.Count, after: ledger.Count, lazy_texts: LazyTexts
+) -> tuple[ClassResult, ...]:
     still = Counter((one.path, one.symbol) for one in after.classes)
     found = {}
     for place in before.classes:
         at = (place.path, place.line)
-        name = made.names.get(at)
+        name = lazy_texts.names.get(at)
         name = place.symbol if name is None else _qualified(place.symbol, name)
         result = ClassResult(name, *at, Outcome.REWRITTEN, form=Form.LAZY)
-        if place.path in made.failures:
-            reason = f"its file failed: {made.failures[place.path]}"
+        if place.path in lazy_texts.failures:
+            reason = f"its file failed: {lazy_texts.failures[place.path]}"
             result = ClassResult(name, *at, Outcome.REFUSED, reason=reason)
         elif still[place.path, place.symbol] > 0:
             still[place.path, place.symbol] -= 1
-            kept = made.kept.get(at)
+            kept = lazy_texts.linen_classes.get(at)
             reason = kept.reason if kept else "a base of it stays Linen"
             result = ClassResult(name, *at, Outcome.KEPT, reason=reason)
         found[at] = result
-    for at, kept in made.kept.items():
-        if at not in found and at[0] not in made.failures:
+    for at, kept in lazy_texts.linen_classes.items():
+        if at not in found and at[0] not in lazy_texts.failures:
             found[at] = ClassResult(kept.name, *at, Outcome.KEPT, reason=kept.reason)
     return tuple(found[at] for at in sorted(found))
 
@@ -230,7 +236,7 @@ def _qualified(symbol: str, inner: str) -> str:
 def _findings(
     request: RewriteRequest,
     references: Settled,
-    made: LazyTexts,
+    lazy_texts: LazyTexts,
     texts: Mapping[str, str],
     without: Callable[[str], str | None],
 ) -> Iterable[Finding]:
@@ -239,20 +245,22 @@ def _findings(
         if is_gone and (reason := without(place.symbol)):
             at = (place.line, place.column)
             yield Finding("reference", place.path, *at, Outcome.REFUSED, reason)
-        elif not is_gone and place.path not in made.failures and _is_refused(place, made):
+        elif (
+            not is_gone and place.path not in lazy_texts.failures and _is_refused(place, lazy_texts)
+        ):
             message = f"{place.symbol} stays Linen: how it is reached from here is not understood"
             said.add((place.path, place.line))
             yield Finding(
                 "reference", place.path, place.line, place.column, Outcome.REFUSED, message
             )
-    for path, call, why in made.lifted:
+    for path, call, why in lazy_texts.lift_calls:
         at = (call.lineno, call.col_offset + 1)
         yield Finding("reference", path, *at, Outcome.REFUSED, why)
-    if made.mixed or made.kept:
+    if lazy_texts.keeps_linen or lazy_texts.linen_classes:
         return
     for source in request.files:
         path = relative(source.path, request.base or request.root)
-        if path in made.failures or path in made.silent:
+        if path in lazy_texts.failures or path in lazy_texts.silent:
             continue
         for line, column, outcome, message in left(source.text, texts.get(path, source.text)):
             if (path, line) not in said:

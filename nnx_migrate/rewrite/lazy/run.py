@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.rewrite.bugs import described
 from nnx_migrate.rewrite.lazy.leftovers import speaks
-from nnx_migrate.rewrite.lazy.linen_parts import Kept, keeps
-from nnx_migrate.rewrite.lazy.plan import Mixed, plan_file
+from nnx_migrate.rewrite.lazy.linen_parts import LinenClass, keeps
+from nnx_migrate.rewrite.lazy.plan import FileParts, plan_file
 from nnx_migrate.rewrite.lazy.text import mentions_linen, write
 from nnx_migrate.rewrite.loading import reason_of, relative
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -30,26 +30,26 @@ class LazyTexts:
 
     texts: dict[str, str] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
-    kept: dict[tuple[str, int], Kept] = field(default_factory=dict)
+    linen_classes: dict[tuple[str, int], LinenClass] = field(default_factory=dict)
     names: dict[tuple[str, int], str] = field(default_factory=dict)  # as Python qualifies them
     silent: set[str] = field(default_factory=set)  # nothing in their strings, see `leftovers`
-    mixed: bool = False  # the user keeps something Linen
-    lifted: list[tuple[str, ast.Call, str]] = field(default_factory=list)  # see `Keeps`
+    keeps_linen: bool = False  # the user keeps something Linen
+    lift_calls: list[tuple[str, ast.Call, str]] = field(default_factory=list)  # see `LinenParts`
 
 
 def make_lazy(request: RewriteRequest) -> LazyTexts:
     """Let every reference to ``flax.linen`` in the files of a request become a lazy one."""
     made = LazyTexts()
     found = keeps(request)
-    made.kept = dict(found.classes)
-    made.mixed = bool(found.mixed)
-    made.lifted = found.lifted
+    made.linen_classes = dict(found.classes)
+    made.keeps_linen = bool(found.files)
+    made.lift_calls = found.lift_calls
     for source in request.files:
         path = relative(source.path, request.base or request.root)
-        if not mentions_linen(source.text) and path not in found.mixed:
+        if not mentions_linen(source.text) and path not in found.files:
             continue
         try:
-            _make(path, source.text, source.path.name == "__init__.py", found.mixed, made)
+            _make(path, source.text, source.path.name == "__init__.py", found.files, made)
         except _PARSING as error:
             made.failures[path] = reason_of(error)
         except EditError as error:
@@ -62,21 +62,25 @@ def make_lazy(request: RewriteRequest) -> LazyTexts:
 
 
 def _make(
-    path: str, text: str, is_package: bool, mixed: Mapping[str, Mixed | None], made: LazyTexts
+    path: str,
+    text: str,
+    is_package: bool,
+    parts: Mapping[str, FileParts | None],
+    lazy_texts: LazyTexts,
 ) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes in the user's strings
         tree = ast.parse(text)
-    made.names.update(_inner_names(path, tree))
+    lazy_texts.names.update(_inner_names(path, tree))
     nodes = walk(tree)
     if not speaks(nodes):
-        made.silent.add(path)
-    plan = plan_file(nodes, is_package, mixed.get(path))
+        lazy_texts.silent.add(path)
+    plan = plan_file(nodes, is_package, parts.get(path))
     if plan.empty:
         return
     new = write(text, tree, plan)
     if new != text:
-        made.texts[path] = new
+        lazy_texts.texts[path] = new
 
 
 def _inner_names(path: str, tree: ast.Module) -> dict[tuple[str, int], str]:

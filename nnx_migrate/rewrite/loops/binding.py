@@ -49,7 +49,7 @@ def bind_stored(frame: Frame, node: ast.AST) -> None:
 
 def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:
     name = target.id
-    if name in frame.shared and is_special(kind):
+    if name in frame.outer_names and is_special(kind):
         frame.problem(target, f"{name} is shared with other functions")
     match kind:
         case State(flow=flow) if not flow.key and name == "_":
@@ -73,7 +73,7 @@ def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:
             if any(isinstance(one, State) for one in items):
                 frame.problem(target, "a tuple with the state in it has a name")
             return [] if all(isinstance(one, Stats | Updates) for one in items) else [target]
-        case State(flow=flow, replaced=fields):
+        case State(flow=flow, overrides=fields):
             frame.bind(name, State(flow))
             return [*frame.replace(target, flow, fields)]
         case Params() | Variables() | Stats() | Updates() | Step() | ApplyFn():

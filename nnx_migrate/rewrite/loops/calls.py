@@ -35,11 +35,11 @@ from nnx_migrate.rewrite.loops.kinds import (
 from nnx_migrate.rewrite.loops.modules import definition_of, is_state, state_fields
 from nnx_migrate.rewrite.loops.passing import fits, pass_to
 from nnx_migrate.rewrite.loops.plan import (
-    Built,
+    Construction,
     Counter,
     ModelCall,
     NewValues,
-    Updated,
+    OptimizerUpdate,
 )
 from nnx_migrate.rewrite.loops.snapshots import snapshot
 from nnx_migrate.source.walking import given_values, is_name, is_none_literal
@@ -63,7 +63,7 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
     if method is not None:
         owner = frame.value(frame, method.value)
         if isinstance(owner, Definition):
-            return _of_definition(frame, node, owner, "init", compiled=True)
+            return _of_definition(frame, node, owner, "init", is_compiled=True)
     held = frame.value(frame, node.func)
     match held:
         case Function():
@@ -99,7 +99,7 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
 
 
 def _of_definition(
-    frame: Frame, node: ast.Call, owner: Definition, method: str, *, compiled: bool = False
+    frame: Frame, node: ast.Call, owner: Definition, method: str, *, is_compiled: bool = False
 ) -> Kind:
     if method == "apply":
         return _applied(frame, node, ApplyFn(owner.recipe))
@@ -110,7 +110,7 @@ def _of_definition(
         return PLAIN
     if "rngs" not in names and isinstance(node.args[0], ast.Starred):
         return PLAIN  # the key may be in it
-    frame.change(node, Built(compiled))
+    frame.change(node, Construction(is_compiled))
     return Variables(Flow("", False, node, recipe=owner.recipe))
 
 
@@ -140,8 +140,8 @@ def _applied(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
     return _model_call(frame, node, given)
 
 
-def _model_call(frame: Frame, node: ast.Call, given: Variables) -> Kind:
-    flow = given.flow
+def _model_call(frame: Frame, node: ast.Call, variables: Variables) -> Kind:
+    flow = variables.flow
     keywords = {one.arg: one.value for one in node.keywords}
     if None in keywords:
         return frame.problem(node, "what **kwargs hold is not known")
@@ -203,7 +203,7 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kin
         return _refused(frame, given["params"], "how these parameters are made is not known")
     assert isinstance(params, Params | Variables)
     flow = params.flow
-    if flow.given:
+    if flow.is_parameter:
         return _refused(frame, given["params"], "the parameters come from a caller")
     applies = isinstance(function, ApplyFn) and fits(frame, function, flow)
     if not isinstance(function, ApplyFn) and (is_special(function) or _calls(given["apply_fn"])):
@@ -212,7 +212,7 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kin
     for name in sorted(fields):
         kind = kinds[name]
         frame.escape(given[name], kind)
-        known = isinstance(kind, Stats) and not kind.updated and bool(kind.flow.key)
+        known = isinstance(kind, Stats) and not kind.is_updated and bool(kind.flow.key)
         if name in stats and (not known or flows_of(kind)[0].key != flow.key):
             return _refused(frame, given[name], f"the field {name} is no running statistics")
     tx = kinds["tx"]
@@ -221,8 +221,8 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kin
             "which optimizer of optax this is is not known, or it is told by masks what it means"
         )
         return _refused(frame, given["tx"], unknown)
-    if tx.ordered:
-        frame.program.ordered[frame.key] = (frame.scope.module.path, given["tx"])
+    if tx.depends_on_order:
+        frame.program.order_dependence[frame.key] = (frame.scope.module.path, given["tx"])
     if flow.optimizer:
         return _refused(frame, given["params"], "two states are made of the same parameters")
     model = flow.model or given["params"]  # a call that gives the module
@@ -260,7 +260,7 @@ def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
     _replaced(frame, node, flow, values)
     for field in sorted(kept):
         kind = frame.value(frame, given[field])
-        if not isinstance(kind, Stats) or not kind.updated or kind.flow.key != flow.key:
+        if not isinstance(kind, Stats) or not kind.is_updated or kind.flow.key != flow.key:
             return frame.problem(given[field], f"{field} is not what apply returned for this state")
         frame.owed.discard(flow.key)
     if name == "apply_gradients":
@@ -269,7 +269,7 @@ def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
         if isinstance(inner, ast.Call):
             return frame.problem(node, "several updates in one expression")
         model, optimizer = frame.named(node, flow), frame.need_optimizer(flow)
-        frame.updates.append(Updated(optimizer, model, given["grads"]))
+        frame.updates.append(OptimizerUpdate(optimizer, model, given["grads"]))
         if values and not isinstance(given["grads"], ast.Name):
             return frame.problem(given["grads"], "gradients are computed where fields are replaced")
     frame.age(flow)
@@ -296,7 +296,7 @@ def _transformation(frame: Frame, node: ast.Call, symbol: str) -> Kind:
     if symbol == optimizers.CHAIN and len(kinds) == len(node.args) and not node.keywords:
         known = [one for one in kinds if isinstance(one, Transformation)]
         if len(known) == len(kinds):
-            return Transformation(any(one.ordered for one in known))
+            return Transformation(any(one.depends_on_order for one in known))
         return read_unknown(frame, node, symbol)
     read_unknown(frame, node, symbol)
     ordered = optimizers.is_ordered(symbol)

@@ -22,7 +22,7 @@ _AT_ONCE = ("jax.tree.", "jax.tree_util.", "jax.lax.")
 
 def check_captures(frame: Frame) -> None:
     """Note functions that may read an earlier state when there is a later one."""
-    old = {name for name in frame.left_stale if is_special(frame.seen.get(name, PLAIN))}
+    old = {name for name in frame.left_stale if is_special(frame.kinds.get(name, PLAIN))}
     if not old:
         return
     inner = {id(one) for one in frame.inner}

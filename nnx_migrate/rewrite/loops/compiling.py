@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     Updates,
     is_special,
 )
-from nnx_migrate.rewrite.loops.plan import Named, Places
+from nnx_migrate.rewrite.loops.plan import DottedName, Places
 from nnx_migrate.rewrite.loops.program import Summary
 from nnx_migrate.source.names import positional_names
 
@@ -33,11 +33,11 @@ def read_jit(frame: Frame, node: ast.Call) -> Kind:
             if is_special(frame.value(frame, one)):
                 frame.problem(one, "part of the state is compiled in")
         return PLAIN
-    frame.program.compiled.add(kind.node)
+    frame.program.compiled_functions.add(kind.node)
     if frame.program.summary(kind.node).is_touched:
         frame.link(kind.node)
     compile_with(frame, node, node.func, node.keywords, kind.node)
-    return Function(kind.node, kind.bound, compiled=True)
+    return Function(kind.node, kind.bound, is_compiled=True)
 
 
 def initialises(frame: Frame, node: ast.expr) -> ast.Attribute | None:
@@ -59,7 +59,7 @@ def compile_with(
     summary = frame.program.summary(function)
     if not summary.is_touched:
         return
-    frame.change(jit, Named("nnx.jit"), function)
+    frame.change(jit, DottedName("nnx.jit"), function)
     for one in options:
         if one.arg not in _OPTIONS:
             frame.problem(place, f"it is compiled with {one.arg}=", function)
@@ -105,7 +105,7 @@ def _stays(name: str, place: int, summary: Summary) -> bool:
     """Whether a value is a field that nothing replaces, counted from the last: its caller reads it on."""
     needed = summary.fields.get(name, set())
     fields = [one for one in summary.values.get(name, {}) if one in needed]
-    return -place <= len(fields) and fields[place] not in summary.replaced.get(name, set())
+    return -place <= len(fields) and fields[place] not in summary.overrides.get(name, set())
 
 
 def parameters(summary: Summary, name: str) -> int:
@@ -134,7 +134,7 @@ def read_partial(frame: Frame, node: ast.Call) -> Kind:
         if is_special(given) or isinstance(given, Function):
             frame.problem(one, "part of the state is bound by functools.partial")
     names = [one.arg for one in node.keywords]
-    if not isinstance(kind, Function) or kind.compiled or len(node.args) != 1 or None in names:
+    if not isinstance(kind, Function) or kind.is_compiled or len(node.args) != 1 or None in names:
         frame.escape(node, kind)
         return PLAIN
     return Function(kind.node, kind.bound | frozenset(map(str, names)))

@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     joined,
     together,
 )
-from nnx_migrate.rewrite.loops.plan import Indexed, Named
+from nnx_migrate.rewrite.loops.plan import DottedName, IndexChange
 from nnx_migrate.rewrite.loops.shapes import width
 from nnx_migrate.rewrite.loops.snapshots import snapshot
 from nnx_migrate.source.walking import has_starred
@@ -104,8 +104,8 @@ def _function(frame: Frame, node: ast.expr) -> Kind:
     return Function(id(found))
 
 
-def _attribute(frame: Frame, node: ast.Attribute, held: Kind, name: str) -> Kind:
-    match held:
+def _attribute(frame: Frame, node: ast.Attribute, kind: Kind, name: str) -> Kind:
+    match kind:
         case State(flow=flow):
             if name == "params":
                 return Variables(flow) if flow.whole else Params(flow)
@@ -119,42 +119,42 @@ def _attribute(frame: Frame, node: ast.Attribute, held: Kind, name: str) -> Kind
             if name in flow.stats:
                 return Stats(flow)
             if name in dict(flow.fields):
-                frame.change(node, Named(frame.need_field(node, flow, name)))
+                frame.change(node, DottedName(frame.need_field(node, flow, name)))
                 return PLAIN
             return frame.problem(node, f"the state's {name} is used")
-    if held == UNKNOWN:
+    if kind == UNKNOWN:
         return UNKNOWN
-    if isinstance(held, Definition) and name == "apply":
-        return ApplyFn(held.recipe)
-    if is_special(held):
-        used(frame, node.value, held)
+    if isinstance(kind, Definition) and name == "apply":
+        return ApplyFn(kind.recipe)
+    if is_special(kind):
+        used(frame, node.value, kind)
         return PLAIN
-    frame.escape(node, held)
+    frame.escape(node, kind)
     return _function(frame, node)
 
 
-def _item(frame: Frame, node: ast.Subscript, held: Kind, index: object) -> Kind:
-    match held, index:
+def _item(frame: Frame, node: ast.Subscript, kind: Kind, index: object) -> Kind:
+    match kind, index:
         case (Variables(flow=flow), "params" | "batch_stats"):
             if not flow.model:  # it stands for the call that gives the variables
-                frame.change(node, Indexed(None))
+                frame.change(node, IndexChange(None))
             return Params(flow) if index == "params" else Stats(flow)
         case (Variables(), _):
             return frame.problem(node, f"the collection {index} is read")
         case (Updates(flow=flow), "batch_stats"):
-            return Stats(flow, updated=True)
+            return Stats(flow, is_updated=True)
         case (Many(items=items), int(at)) if -len(items) <= at < len(items):
             return _element(frame, node, items, at % len(items))
-    if held == UNKNOWN:
+    if kind == UNKNOWN:
         return UNKNOWN
-    used(frame, node.value, held)
+    used(frame, node.value, kind)
     return PLAIN
 
 
 def _element(frame: Frame, node: ast.Subscript, items: tuple[Kind, ...], at: int) -> Kind:
     widths = [width(one) for one in items]
     if widths[at] == 1 and sum(widths) != len(items):
-        frame.change(node, Indexed(None if sum(widths) == 1 else sum(widths[:at])))
+        frame.change(node, IndexChange(None if sum(widths) == 1 else sum(widths[:at])))
     elif widths[at] > 1:
         return frame.problem(node, "it is several values in NNX")
     return items[at]
@@ -180,7 +180,7 @@ def _dict(frame: Frame, node: ast.Dict) -> Kind:
         for one, kind in zip(node.values, kinds, strict=True):
             used(frame, one, kind)
         return PLAIN
-    if any(isinstance(one, Stats) and one.updated for one in kinds):
+    if any(isinstance(one, Stats) and one.is_updated for one in kinds):
         return frame.problem(node, "running statistics are read before the state keeps them")
     return Variables(own.flow, frozenset(str(one) for one in names))
 
@@ -226,8 +226,8 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Kind:
     return PLAIN
 
 
-def _named(frame: Frame, target: ast.Name, given: ast.expr) -> Kind:
+def _named(frame: Frame, target: ast.Name, operand: ast.expr) -> Kind:
     """``(name := value)``: a value, and the name of nothing that is followed, as it may not come to it."""
-    used(frame, given, value(frame, given))
+    used(frame, operand, value(frame, operand))
     frame.bind_plainly(target, target.id)
     return PLAIN

@@ -41,7 +41,7 @@ class Frame:
       names: what its names hold; a name that is not there holds nothing of a flow.
       stale: names that hold an earlier state of a flow.
       left_stale: names that held an earlier state after some statement.
-      seen: what its names held anywhere, for the functions inside.
+      kinds: what its names held anywhere, for the functions inside.
       aged: flows that were updated at all.
       jumps: what held where a loop was left or went on in the middle.
       owed: running statistics that a call gave and that are not kept yet, by flow.
@@ -56,21 +56,21 @@ class Frame:
     names: dict[str, Kind] = field(default_factory=dict)
     stale: set[str] = field(default_factory=set)
     left_stale: set[str] = field(default_factory=set)
-    seen: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, Kind] = field(default_factory=dict)
     owed: set[str] = field(default_factory=set)
     aged: set[str] = field(default_factory=set)
     jumps: list[Branch] = field(default_factory=list)
-    shared: set[str] = field(default_factory=set)  # names of a function or module around
+    outer_names: set[str] = field(default_factory=set)  # names of a function or module around
     top: ast.AST | None = None
     updates: list[Line] = field(default_factory=list)  # of this statement
     makers: dict[int, ast.Call] = field(default_factory=dict)
     inner: list[ast.FunctionDef] = field(default_factory=list)
     results: list[tuple[ast.AST, Kind]] = field(default_factory=list)
     own: frozenset[str] = frozenset()  # names that it binds
-    taken: frozenset[str] = frozenset()  # every identifier of the outermost function
+    identifiers: frozenset[str] = frozenset()  # every identifier of the outermost function
     is_compiled: bool = False
     is_method: bool = False  # or another function whose callers nobody follows
-    chosen: dict[str, tuple[str, str]] = field(default_factory=dict)  # names, by flow
+    names_by_flow: dict[str, tuple[str, str]] = field(default_factory=dict)  # names, by flow
     values: dict[tuple[str, str], str] = field(default_factory=dict)  # those of fields
 
     @property
@@ -111,7 +111,7 @@ class Frame:
         for one in functions_of(kind):
             name = self.program.nodes[one][0].name
             reason = f"{name} is used here in an unknown way"
-            self.program.escaped.setdefault(one, Problem(self.scope.module.path, node, reason))
+            self.program.escapes.setdefault(one, Problem(self.scope.module.path, node, reason))
 
     # ---- names
 
@@ -122,7 +122,7 @@ class Frame:
             frame = frame.outer
         if frame is None:
             return PLAIN
-        held = frame.names if frame is self else frame.seen
+        held = frame.names if frame is self else frame.kinds
         kind = held.get(node.id, PLAIN)
         if isinstance(kind, Unsure):
             return self.problem(node, f"what {node.id} is here is not known: {kind.reason}")
@@ -144,8 +144,8 @@ class Frame:
         """A name holds something else now."""
         self.names[name] = kind
         self.stale.discard(name)
-        before = self.seen.get(name)
-        self.seen[name] = kind if before is None else joined(before, kind) or PLAIN
+        before = self.kinds.get(name)
+        self.kinds[name] = kind if before is None else joined(before, kind) or PLAIN
         if self.outer is None and isinstance(kind, Function):
             self.program.aliases.add((self.scope.module.name, name, kind.node))
 
@@ -157,7 +157,7 @@ class Frame:
 
     def rekey(self, old: Flow, new: Flow) -> None:
         """All that names hold of a flow is part of the other one."""
-        for names in (self.names, self.seen):
+        for names in (self.names, self.kinds):
             for name, kind in names.items():
                 if isinstance(kind, OfFlow) and kind.flow == old:
                     names[name] = with_flow(kind, new)
@@ -169,7 +169,7 @@ class Frame:
             if not isinstance(kind, Updates) and any(f.key == flow.key for f in flows_of(kind)):
                 self.stale.add(name)
         self.aged.add(flow.key)
-        if flow.given and flow.owner == self.key:
+        if flow.is_parameter and flow.owner == self.key:
             self.summary.updates.add(flow.key)
 
     def owe(self, keys: Iterable[str]) -> None:
@@ -182,7 +182,7 @@ class Frame:
         frame: Frame | None = self
         while frame is not None and frame.key != flow.owner:
             frame = frame.outer
-        if frame is not None and flow.given:
+        if frame is not None and flow.is_parameter:
             frame.summary.optimizers.add(flow.key)
         return flow.optimizer
 
@@ -191,7 +191,7 @@ class Frame:
         frame: Frame | None = self
         while frame is not None and frame.key != flow.owner:
             frame = frame.outer
-        if frame is not None and flow.given:
+        if frame is not None and flow.is_parameter:
             frame.summary.fields.setdefault(flow.key, set()).add(name)
         held = dict(flow.fields).get(name, "")
         if not held:
@@ -200,8 +200,8 @@ class Frame:
 
     def replace(self, node: ast.AST, flow: Flow, fields: Iterable[str]) -> tuple[str, ...]:
         """The variables of fields of a flow's state that get other values."""
-        if flow.given and flow.owner == self.key:
-            self.summary.replaced.setdefault(flow.key, set()).update(fields)
+        if flow.is_parameter and flow.owner == self.key:
+            self.summary.overrides.setdefault(flow.key, set()).update(fields)
         return tuple(self.need_field(node, flow, one) for one in fields)
 
     def named(self, node: ast.AST, flow: Flow) -> str:
@@ -209,7 +209,7 @@ class Frame:
         if not isinstance(flow.model, str) or not flow.model:
             self.problem(node, "the module has no name here")
             return "model"
-        own = {model for model, _ in self.chosen.values()}
+        own = {model for model, _ in self.names_by_flow.values()}
         if flow.model in own and flow.owner != self.key:
             self.problem(node, f"two modules would be called {flow.model} here")
         return flow.model
@@ -218,21 +218,21 @@ class Frame:
         """The call in this function that makes a gradient."""
         return self.makers.get(place)
 
-    def fresh(self, *wanted: str) -> str:
+    def fresh(self, *candidates: str) -> str:
         """The first of some names that means nothing else here."""
-        chosen = {name for pair in self.chosen.values() for name in pair}
-        used = {*self.taken, *chosen, *self.values.values()}
-        free = (one for one in wanted if one not in used)
-        return next(free, None) or unused_name(wanted[-1], used)
+        chosen = {name for pair in self.names_by_flow.values() for name in pair}
+        used = {*self.identifiers, *chosen, *self.values.values()}
+        free = (one for one in candidates if one not in used)
+        return next(free, None) or unused_name(candidates[-1], used)
 
     def flow_names(self, key: str) -> tuple[str, str]:
         """Names for the module and the optimizer of the flow that a variable holds."""
-        if key in self.chosen:
-            return self.chosen[key]
+        if key in self.names_by_flow:
+            return self.names_by_flow[key]
         prefix = prefix_of(key)
         model = self.fresh(f"{prefix}model", f"{prefix}net", f"{key}_model")
         optimizer = self.fresh(f"{prefix}optimizer", f"{key}_optimizer")
-        self.chosen[key] = model, optimizer
+        self.names_by_flow[key] = model, optimizer
         return model, optimizer
 
     def with_values(self, key: str, flow: Flow) -> Flow:
@@ -247,7 +247,9 @@ class Frame:
         if own.key == other.key and own.owner == other.owner:
             return True
         return (
-            own.given and own.owner == self.key and self.summary.origins.get(own.key) == {other.key}
+            own.is_parameter
+            and own.owner == self.key
+            and self.summary.origins.get(own.key) == {other.key}
         )
 
     def shadow(self, function: ast.Lambda) -> None:
@@ -260,18 +262,18 @@ class Frame:
         """What a branch may change."""
         return dict(self.names), set(self.stale), set(self.owed)
 
-    def restore(self, kept: Branch) -> None:
+    def restore(self, branch: Branch) -> None:
         """Go back to the beginning of a branch."""
-        self.names, self.stale, self.owed = dict(kept[0]), set(kept[1]), set(kept[2])
+        self.names, self.stale, self.owed = dict(branch[0]), set(branch[1]), set(branch[2])
 
-    def leave(self, node: ast.AST, kept: Branch, result: Kind = PLAIN) -> None:
+    def leave(self, node: ast.AST, branch: Branch, result: Kind = PLAIN) -> None:
         """Go back to the names around a lambda or a comprehension.
 
         The module has what calls in there made of its running statistics, however often they ran: only
         those that ``result`` holds may still come to the state.
         """
-        owed = self.owed - kept[2]
-        self.restore(kept)
+        owed = self.owed - branch[2]
+        self.restore(branch)
         self.owed |= owed
         held = {flow.key for flow in flows_of(result)} if holds_updates(result) else set()
         if owed - held:

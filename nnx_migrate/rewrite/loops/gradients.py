@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     is_special,
 )
 from nnx_migrate.rewrite.loops.passing import pass_to
-from nnx_migrate.rewrite.loops.plan import Named, Signature, Without
+from nnx_migrate.rewrite.loops.plan import DottedName, Signature, Without
 from nnx_migrate.rewrite.loops.shapes import width
 
 _SUMS = ("optax.global_norm", "optax.tree.norm")
@@ -51,7 +51,7 @@ def _differentiated(frame: Frame, node: ast.Call) -> Function | ast.Lambda | Non
             return function
         case [one]:
             kind = frame.value(frame, one)
-            return kind if isinstance(kind, Function) and not kind.compiled else None
+            return kind if isinstance(kind, Function) and not kind.is_compiled else None
     return None
 
 
@@ -71,7 +71,7 @@ def read_gradients(frame: Frame, node: ast.Call, gradient: Gradient) -> Kind:
     if maker is None:
         return frame.problem(node, "the gradient is made in another function")
     symbol = "jax.value_and_grad" if gradient.with_value else "jax.grad"
-    frame.change(maker.func, Named(GRADIENTS[symbol]))
+    frame.change(maker.func, DottedName(GRADIENTS[symbol]))
     value: Kind = result
     if gradient.has_aux:
         if not isinstance(result, Many) or len(result.items) != 2:
@@ -99,7 +99,7 @@ def _of_lambda(frame: Frame, node: ast.Call, function: ast.Lambda, first: Kind) 
         name = function.args.args[0].arg
         frame.names[name] = first
         model = frame.named(node, first.flow)
-        frame.change(node.args[0], Named(model))
+        frame.change(node.args[0], DottedName(model))
         frame.change(function, Signature({name: ((model, ""),)}, drops_result=False))
     spec = function.args
     defaults = [*spec.defaults, *(one for one in spec.kw_defaults if one is not None)]
@@ -118,7 +118,7 @@ def _ordered(frame: Frame, node: ast.Call) -> Kind:
     """A sum over all gradients: of the same arrays, in the same order."""
     kind = frame.value(frame, node.args[0]) if len(node.args) == 1 else PLAIN
     if isinstance(kind, Grads) and not node.keywords:
-        frame.program.ordered[frame.key] = (frame.scope.module.path, node)
+        frame.program.order_dependence[frame.key] = (frame.scope.module.path, node)
         return PLAIN
     return read_unknown(frame, node, frame.resolve(node.func))
 

@@ -19,7 +19,7 @@ class Flow:
 
     Attributes:
       key: the variable or parameter that it is known by.
-      given: whether it is a parameter of the function (or of one around it).
+      is_parameter: whether it is a parameter of the function (or of one around it).
       model: the name of the module in the new text, or the expression that builds it.
       optimizer: the name of its optimizer in the new text.
       recipe: what the module is built of.
@@ -31,7 +31,7 @@ class Flow:
     """
 
     key: str
-    given: bool
+    is_parameter: bool
     model: str | ast.expr
     optimizer: str = ""
     recipe: Recipe = None
@@ -76,10 +76,10 @@ class Params:
 
 @dataclass(frozen=True)
 class Stats:
-    """Running statistics of a model; ``updated``: by a call that they are to be kept from."""
+    """Running statistics of a model; ``is_updated``: a call that they are kept from updates them."""
 
     flow: Flow
-    updated: bool = False
+    is_updated: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class Updates:
 
 @dataclass(frozen=True)
 class State:
-    """A ``TrainState``; ``replaced`` are fields whose values a call gives beside it."""
+    """A ``TrainState``; ``overrides`` are fields whose values a call gives beside it."""
 
     flow: Flow
-    replaced: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ class Many:
 
 @dataclass(frozen=True)
 class Transformation:
-    """An optimizer of optax; ``ordered``: it adds numbers of different parameters."""
+    """An optimizer of optax; ``depends_on_order``: it adds numbers of different parameters."""
 
-    ordered: bool = False
+    depends_on_order: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Function:
 
     node: int  # id of its definition
     bound: frozenset[str] = frozenset()
-    compiled: bool = False
+    is_compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,9 @@ def is_special(kind: Kind) -> bool:
 def outside(flow: Flow, key: str = "") -> Flow:
     """A flow as another function sees it, by the name of a parameter there or as something new."""
     fields = tuple((name, "") for name, _ in flow.fields)
-    return replace(flow, key=key, given=bool(key), model="", optimizer="", fields=fields, owner=0)
+    return replace(
+        flow, key=key, is_parameter=bool(key), model="", optimizer="", fields=fields, owner=0
+    )
 
 
 def with_flow(kind: Kind, flow: Flow) -> Kind:
@@ -235,7 +237,7 @@ def joined(one: Kind | None, other: Kind | None) -> Kind | None:
         return one
     match one, other:
         case Transformation(), Transformation():
-            return Transformation(one.ordered or other.ordered)
+            return Transformation(one.depends_on_order or other.depends_on_order)
         case Many(items=a), Many(items=b) if len(a) == len(b):
             return Many(tuple(joined(x, y) or PLAIN for x, y in zip(a, b, strict=True)))
         case (State() | Params() | Variables(), _) if type(one) is type(other):

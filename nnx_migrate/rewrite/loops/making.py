@@ -29,10 +29,10 @@ def before(
         isinstance(kind, State)
         and kind.flow.key
         and not kind.flow.optimizer
-        and not kind.flow.given
+        and not kind.flow.is_parameter
     ):
-        _, optimizer = frame.chosen.get(kind.flow.key) or frame.flow_names(known)
-        frame.chosen.setdefault(known, (str(kind.flow.model), optimizer))
+        _, optimizer = frame.names_by_flow.get(kind.flow.key) or frame.flow_names(known)
+        frame.names_by_flow.setdefault(known, (str(kind.flow.model), optimizer))
         model_name = kind.flow.model
         assert isinstance(model_name, str)
         bare = replace(kind.flow, stats=frozenset(), applies=True, fields=())

@@ -69,7 +69,7 @@ def pass_to(
         if isinstance(kind, Definition):
             assert isinstance(given, Definition)
             recipes[given.recipe] = kind.recipe
-            frame.program.handed.setdefault(given.recipe, set()).add(kind.recipe)
+            frame.program.recipes.setdefault(given.recipe, set()).add(kind.recipe)
         if not is_special(kind):
             continue
         frame.link(function.node)
@@ -152,23 +152,23 @@ def fits(frame: Frame, function: ApplyFn, flow: Flow) -> bool:
     if function.flow is not None and frame.is_same(flow, function.flow):
         return True
     # A module that all callers of the function around build alike is that one.
-    handed = frame.program.handed.get(function.recipe, {function.recipe})
+    handed = frame.program.recipes.get(function.recipe, {function.recipe})
     return flow.recipe is not None and (function.recipe == flow.recipe or handed == {flow.recipe})
 
 
-def _give(frame: Frame, node: ast.expr, given: Kind | None, name: str, function: int) -> None:
+def _give(frame: Frame, node: ast.expr, kind: Kind | None, name: str, function: int) -> None:
     summary = frame.program.summary(function)
-    if given is None:
+    if kind is None:
         frame.problem(node, "this part of the state is handed to a function")
         return
-    before = joined(summary.given.get(name), frame.program.bounds.get((function, name)))
-    after = joined(before, given) or PLAIN
+    before = joined(summary.next_params.get(name), frame.program.bounds.get((function, name)))
+    after = joined(before, kind) or PLAIN
     if isinstance(after, Unsure):
         frame.problem(node, f"{name} is given different things in different calls")
-    for one in (before, given):
+    for one in (before, kind):
         if one is not None and one != after:
             frame.escape(node, one)
-    summary.given[name] = after
+    summary.next_params[name] = after
 
 
 def _names(
@@ -210,7 +210,7 @@ def _given_back(kind: Kind, flows: Mapping[str, Flow], recipe: Callable[[Recipe]
     if isinstance(kind, Definition):
         return Definition(recipe(kind.recipe))
     for flow in flows_of(kind):
-        if flow.given:
+        if flow.is_parameter:
             return with_flow(kind, flows.get(flow.key, flow))
         return with_flow(kind, replace(flow, recipe=recipe(flow.recipe)))
     return kind

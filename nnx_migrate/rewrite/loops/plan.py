@@ -11,7 +11,7 @@ Ref: TypeAlias = "str | ast.expr"  # a dotted name, or an expression of the old 
 
 
 @dataclass(frozen=True)
-class Named:
+class DottedName:
     """An expression becomes a dotted name."""
 
     name: str
@@ -33,17 +33,17 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Built:
+class Construction:
     """``definition.init(key, ...)`` becomes ``explicit(definition, ..., rngs=key)``.
 
-    If it is ``compiled`` by ``jax.jit(definition.init)``, so is ``explicit``.
+    If it is compiled (``is_compiled``) by ``jax.jit(definition.init)``, so is ``explicit``.
     """
 
-    compiled: bool = False
+    is_compiled: bool = False
 
 
 @dataclass(frozen=True)
-class Indexed:
+class IndexChange:
     """``value[index]`` gets another index, or becomes ``value``."""
 
     index: int | None
@@ -70,7 +70,7 @@ class ModelCall:
 class Arguments:
     """Arguments of a call become others: by the ``id`` of their value, keyword and name of each."""
 
-    made: Mapping[int, tuple[tuple[str | None, str], ...]]
+    replacements: Mapping[int, tuple[tuple[str | None, str], ...]]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Places:
 class Signature:
     """Parameters of a function become others: by name, the new ones with their annotations."""
 
-    made: Mapping[str, tuple[tuple[str, str], ...]]
+    parameters: Mapping[str, tuple[tuple[str, str], ...]]
     drops_result: bool  # whether the annotation of what it returns goes
 
 
@@ -122,7 +122,7 @@ class NewValues:
 
 
 @dataclass(frozen=True)
-class Updated:
+class OptimizerUpdate:
     """``optimizer.update(model, grads)``."""
 
     optimizer: str
@@ -130,7 +130,7 @@ class Updated:
     grads: ast.expr
 
 
-Line: TypeAlias = NewModel | NewOptimizer | NewValues | Updated
+Line: TypeAlias = NewModel | NewOptimizer | NewValues | OptimizerUpdate
 # What stands in a target or result: an old expression, a new one, several.
 Tree: TypeAlias = "ast.expr | str | tuple[Tree, ...]"
 
@@ -157,11 +157,11 @@ class Result:
 
 
 Change: TypeAlias = (
-    Named
+    DottedName
     | Counter
     | Snapshot
-    | Built
-    | Indexed
+    | Construction
+    | IndexChange
     | ModelCall
     | Arguments
     | Without

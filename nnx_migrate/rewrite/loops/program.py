@@ -25,26 +25,26 @@ class Summary:
 
     Attributes:
       params: what it is given, by parameter: what the last round found.
-      given: what this round finds.
+      next_params: what this round finds.
       result: what it returns: None as long as nothing is known.
       updates: parameters whose flow it updates.
       optimizers: parameters whose optimizer it needs.
       fields: fields of the state that it needs, by parameter.
       names: what module and optimizer of a parameter's flow are called in its new text.
       values: what those fields are called in its new text.
-      replaced: fields that it gives other values, by parameter.
+      overrides: fields that it gives other values, by parameter.
       origins: which flows of the function around it a parameter is given.
     """
 
     params: dict[str, Kind] = field(default_factory=dict)
-    given: dict[str, Kind] = field(default_factory=dict)
+    next_params: dict[str, Kind] = field(default_factory=dict)
     result: Kind | None = None
     updates: set[str] = field(default_factory=set)
     optimizers: set[str] = field(default_factory=set)
     fields: dict[str, set[str]] = field(default_factory=dict)
     names: dict[str, tuple[str, str]] = field(default_factory=dict)
     values: dict[str, dict[str, str]] = field(default_factory=dict)
-    replaced: dict[str, set[str]] = field(default_factory=dict)
+    overrides: dict[str, set[str]] = field(default_factory=dict)
     origins: dict[str, set[str]] = field(default_factory=dict)
 
     @property
@@ -78,22 +78,24 @@ class Program:
     links: set[tuple[int, int]] = field(default_factory=set)
     creates: dict[int, list[tuple[str, ast.AST]]] = field(default_factory=dict)
     understood: set[int] = field(default_factory=set)  # ids of names that mean functions
-    escaped: dict[int, Problem] = field(default_factory=dict)  # functions that others may call
-    compiled: set[int] = field(default_factory=set)  # functions that are compiled somewhere
-    ordered: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)
+    escapes: dict[int, Problem] = field(default_factory=dict)  # functions that others may call
+    compiled_functions: set[int] = field(
+        default_factory=set
+    )  # functions that are compiled somewhere
+    order_dependence: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)
     whole: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)  # `Flow.whole`
     aliases: set[tuple[str, str, int]] = field(default_factory=set)  # names that hold functions
-    handed: dict[Recipe, set[Recipe]] = field(default_factory=dict)  # what a parameter is built of
+    recipes: dict[Recipe, set[Recipe]] = field(default_factory=dict)  # what a parameter is built of
     bounds: dict[tuple[int, str], Kind] = field(default_factory=dict)  # what goes on changing
     rest: Kind = UNKNOWN  # what is not known to be anything else
 
     def begin(self) -> None:
         """Begin a round with what the last one found of functions; what it found of places goes."""
         self.changes, self.problems, self.links = {}, {}, set()
-        self.creates, self.understood, self.ordered, self.whole = {}, set(), {}, {}
-        self.aliases, self.escaped = set(), {}
+        self.creates, self.understood, self.order_dependence, self.whole = {}, set(), {}, {}
+        self.aliases, self.escapes = set(), {}
         for one in self.summaries.values():
-            one.params, one.given = one.given, {}
+            one.params, one.next_params = one.next_params, {}
 
     def summary(self, function: int) -> Summary:
         """What is known of a function."""
@@ -101,7 +103,7 @@ class Program:
 
     def every_escaped(self) -> dict[int, Problem]:
         """Functions that others may call, and those that these return."""
-        found, todo = dict(self.escaped), [*self.escaped]
+        found, todo = dict(self.escapes), [*self.escapes]
         while todo:
             one = todo.pop()
             fresh = set(functions_of(self.summary(one).result or PLAIN)) - found.keys()

@@ -50,7 +50,7 @@ def read_module(program: Program, module: Module) -> None:
     """Read the statements of a module, and its functions."""
     frame = Frame(program, module.tree, Scope(module), None, value)
     frame.own = frozenset(module.table)
-    frame.taken = identifiers(module.tree) - passing_names(module.tree)
+    frame.identifiers = identifiers(module.tree) - passing_names(module.tree)
     read_block(frame, module.tree.body)
     check_captures(frame)
     if frame.owed:
@@ -88,8 +88,8 @@ def _read_function(
     frame = Frame(program, node, scope, outer, value, is_method=is_method)
     frame.own = frozenset(function_table(node, module.package))
     is_top = isinstance(outer.node, ast.Module)
-    frame.taken = identifiers(node) - passing_names(node) if is_top else outer.taken
-    frame.is_compiled = id(node) in program.compiled
+    frame.identifiers = identifiers(node) - passing_names(node) if is_top else outer.identifiers
+    frame.is_compiled = id(node) in program.compiled_functions
     summary = frame.summary
     made = dict(_parameters(frame, summary))
     spec = node.args
@@ -170,7 +170,9 @@ def _settle(frame: Frame, node: ast.FunctionDef, summary: Summary) -> None:
     if falls and frame.owed:
         frame.problem(node, "running statistics that apply returned are not kept in the state")
     summary.result = result
-    kept = {flow.key for one in _states(result or PLAIN) for flow in flows_of(one) if flow.given}
+    kept = {
+        flow.key for one in _states(result or PLAIN) for flow in flows_of(one) if flow.is_parameter
+    }
     for name in summary.updates - kept:
         if name in summary.params:
             frame.problem(node, f"{node.name} updates {name} and does not return it")
@@ -200,7 +202,7 @@ def _outside(kind: Kind) -> Kind:
             | Stats(flow=flow)
             | Updates(flow=flow)
         ):
-            return with_flow(kind, outside(flow, flow.key if flow.given else ""))
+            return with_flow(kind, outside(flow, flow.key if flow.is_parameter else ""))
     return kind
 
 

@@ -84,13 +84,15 @@ def _with_replaced(frame: Frame, node: ast.expr, kind: Kind) -> Kind:
             parts = node.elts if isinstance(node, ast.Tuple) else [node] * len(items)
             found = [_with_replaced(frame, *pair) for pair in zip(parts, items, strict=True)]
             if isinstance(node, ast.Call) and any(
-                isinstance(one, State) and one.flow.key and (not one.flow.given or one != item)
+                isinstance(one, State)
+                and one.flow.key
+                and (not one.flow.is_parameter or one != item)
                 for one, item in zip(found, items, strict=True)
             ):
                 frame.problem(node, "a call gives the state beside others, which is given no name")
             return Many(tuple(found))
-        case State(flow=flow) if flow.given and flow.owner == frame.key:
-            known = frame.summary.replaced.get(flow.key, set())
+        case State(flow=flow) if flow.is_parameter and flow.owner == frame.key:
+            known = frame.summary.overrides.get(flow.key, set())
             return State(flow, tuple(one for one, _ in flow.fields if one in known))
     return kind
 
@@ -101,14 +103,14 @@ def _updating(frame: Frame, node: ast.expr, kind: Kind) -> list[Line]:
         return []
     if not kind.flow.key or is_dropped(frame, node):
         return []
-    names = frame.replace(node, kind.flow, kind.replaced)
+    names = frame.replace(node, kind.flow, kind.overrides)
     return [NewValues(names, (node,))]
 
 
 def _is_value(kind: Kind) -> bool:
     """Whether a function returns arrays that are the module's: it goes on changing them."""
     given = isinstance(kind, Params | Variables | Stats)
-    return given and any(one.given or one.optimizer for one in flows_of(kind))
+    return given and any(one.is_parameter or one.optimizer for one in flows_of(kind))
 
 
 def _check_result(frame: Frame, node: ast.Return, kind: Kind) -> None:
@@ -116,7 +118,7 @@ def _check_result(frame: Frame, node: ast.Return, kind: Kind) -> None:
         if flow.key and flow.owner != frame.key:
             frame.problem(node, "part of a state of the function around is returned")
     if isinstance(kind, Many):
-        made = [one for one in kind.items if not all(flow.given for flow in flows_of(one))]
+        made = [one for one in kind.items if not all(flow.is_parameter for flow in flows_of(one))]
         whole = {flow.key for one in made if not isinstance(one, Stats) for flow in flows_of(one)}
         stats = {flow.key for one in made if isinstance(one, Stats) for flow in flows_of(one)}
         if stats and (stats != whole or len(whole) > 1):

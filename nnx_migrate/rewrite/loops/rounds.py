@@ -63,14 +63,14 @@ def _read(program: Program, modules: Sequence[Module]) -> list[_Known]:
 
 
 def _known(program: Program) -> _Known:
-    handed = {key: frozenset(one) for key, one in program.handed.items()}
+    handed = {key: frozenset(one) for key, one in program.recipes.items()}
     found: dict[_Part, tuple[Kind | None, object]] = {
-        (0, ""): (None, (frozenset(program.compiled), handed))
+        (0, ""): (None, (frozenset(program.compiled_functions), handed))
     }
     for key, one in program.summaries.items():
         found[key, RESULT] = one.result, None
-        for name in {*one.given, *one.updates, *one.fields, *one.replaced, *one.names}:
-            found[key, name] = one.given.get(name), _needs(one, name)
+        for name in {*one.next_params, *one.updates, *one.fields, *one.overrides, *one.names}:
+            found[key, name] = one.next_params.get(name), _needs(one, name)
     return found
 
 
@@ -80,7 +80,7 @@ def _needs(summary: Summary, name: str) -> object:
         name in summary.updates,
         name in summary.optimizers,
         frozenset(summary.fields.get(name, ())),
-        frozenset(summary.replaced.get(name, ())),
+        frozenset(summary.overrides.get(name, ())),
         summary.names.get(name),
     )
 

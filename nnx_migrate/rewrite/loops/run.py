@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.loops.classes import statistics, unknown_state
 from nnx_migrate.rewrite.loops.kinds import PLAIN, functions_of
 from nnx_migrate.rewrite.loops.modules import STATE
-from nnx_migrate.rewrite.loops.plan import Built, ModelCall, Snapshot
+from nnx_migrate.rewrite.loops.plan import Construction, ModelCall, Snapshot
 from nnx_migrate.rewrite.loops.program import Problem, Program
 from nnx_migrate.rewrite.loops.references import is_taken, stray_alias, stray_references
 from nnx_migrate.rewrite.loops.rounds import read_program
@@ -42,7 +42,7 @@ class _Loops:
     program: Program
     targets: Mapping[str, Module]
     groups: dict[int, set[int]] = field(default_factory=dict)
-    refused: dict[int, Problem] = field(default_factory=dict)
+    refusals: dict[int, Problem] = field(default_factory=dict)
 
 
 def with_nnx_loops(request: RewriteRequest, result: RewriteResult) -> RewriteResult:
@@ -64,12 +64,12 @@ def with_nnx_loops(request: RewriteRequest, result: RewriteResult) -> RewriteRes
     return replace(result, files=files, findings=tuple(ordered))
 
 
-def _file(known: FileResult, text: str | None) -> FileResult:
-    return known if text is None else replace(known, status=FileStatus.REWRITTEN, code=text)
+def _file(result: FileResult, text: str | None) -> FileResult:
+    return result if text is None else replace(result, status=FileStatus.REWRITTEN, code=text)
 
 
 def _read(
-    request: RewriteRequest, texts: Mapping[str, str], result: RewriteResult, failed: set[str]
+    request: RewriteRequest, texts: Mapping[str, str], result: RewriteResult, failed_paths: set[str]
 ) -> _Loops:
     base = request.base or request.root
     project, targets = Project(), dict[str, Module]()
@@ -84,7 +84,7 @@ def _read(
         except (SyntaxError, ValueError, RecursionError):
             continue
         project.modules[name] = module
-        if id(source) in own and path not in failed:
+        if id(source) in own and path not in failed_paths:
             targets[path] = module
     maps = result.migration_map.classes
     program = Program(project)
@@ -92,9 +92,9 @@ def _read(
     loops = _Loops(program, targets, _groups(program))
     renamed = any(one.attributes for one in maps)
     for first, group in loops.groups.items():
-        problem = _problem(loops, group, finished=finished, renamed=renamed)
+        problem = _problem(loops, group, is_finished=finished, is_renamed=renamed)
         if problem is not None:
-            loops.refused[first] = problem
+            loops.refusals[first] = problem
     return loops
 
 
@@ -119,11 +119,13 @@ def _groups(program: Program) -> dict[int, set[int]]:
     return groups
 
 
-def _problem(loops: _Loops, group: set[int], *, finished: bool, renamed: bool) -> Problem | None:
+def _problem(
+    loops: _Loops, group: set[int], *, is_finished: bool, is_renamed: bool
+) -> Problem | None:
     """Why a group stays functional: the first reason in the order of its functions."""
     program = loops.program
     path, create = next(one for key in group for one in program.creates.get(key, ()))
-    if not finished:
+    if not is_finished:
         return Problem(path, create, "what its functions hand each other cannot be followed")
     found = [one for key in group for one in program.problems.get(key, ())]
     if found:
@@ -139,9 +141,11 @@ def _problem(loops: _Loops, group: set[int], *, finished: bool, renamed: bool) -
         reason = next(filter(None, (statistics(program.project, one) for one in modules)), None)
         if reason is not None:
             return Problem(*whole, reason)
-    if renamed:
-        for key in group & program.ordered.keys():
-            return Problem(*program.ordered[key], "a sum over all parameters has another order")
+    if is_renamed:
+        for key in group & program.order_dependence.keys():
+            return Problem(
+                *program.order_dependence[key], "a sum over all parameters has another order"
+            )
     escaped = program.every_escaped()
     for key in group & program.nodes.keys():
         definition, scope = program.nodes[key]
@@ -182,10 +186,10 @@ def _texts(loops: _Loops) -> dict[str, str]:
         if failure is None:
             return texts
         for first, group in loops.groups.items():
-            if first not in loops.refused and any(
+            if first not in loops.refusals and any(
                 _module_of(loops, key) == failure.path for key in group
             ):
-                loops.refused[first] = failure
+                loops.refusals[first] = failure
 
 
 def _module_of(loops: _Loops, key: int) -> str:
@@ -197,7 +201,7 @@ def _module_of(loops: _Loops, key: int) -> str:
 
 def _text(loops: _Loops, module: Module) -> str:
     changing = {
-        key for first, group in loops.groups.items() if first not in loops.refused for key in group
+        key for first, group in loops.groups.items() if first not in loops.refusals for key in group
     }
     changes = {
         node: change
@@ -214,9 +218,9 @@ def _text(loops: _Loops, module: Module) -> str:
         needed.add("nnm")
     if any(isinstance(one, Snapshot) for one in own.values()):
         needed.add("nnm")
-    built = [one for one in own.values() if isinstance(one, Built)]
+    built = [one for one in own.values() if isinstance(one, Construction)]
     needed |= {"explicit"} if built else set()
-    needed |= {"functools"} if any(one.compiled for one in built) else set()
+    needed |= {"functools"} if any(one.is_compiled for one in built) else set()
     made = renderer_of(module, edits).render_module()
     made = settle_imports(
         made,
@@ -256,7 +260,7 @@ class _Lines:
 
 def _findings(loops: _Loops, lines: _Lines) -> Iterator[Finding]:
     for first, group in loops.groups.items():
-        problem = loops.refused.get(first)
+        problem = loops.refusals.get(first)
         for path, node in _creates(loops.program, group):
             at = (path, lines.at(path, node), getattr(node, "col_offset", 0) + 1)
             if problem is None:

@@ -26,10 +26,10 @@ def width(kind: Kind) -> int:
     match kind:
         case Stats() | Updates():
             return 0
-        case State(flow=flow, replaced=replaced):
-            return len(replaced) if flow.given else 2 + len(flow.fields)
+        case State(flow=flow, overrides=replaced):
+            return len(replaced) if flow.is_parameter else 2 + len(flow.fields)
         case Params(flow=flow) | Variables(flow=flow):
-            return 0 if flow.given else 1
+            return 0 if flow.is_parameter else 1
         case Many(items=items):
             return 1 if any(map(width, items)) else 0
     return 1
@@ -57,10 +57,10 @@ def returned(node: ast.expr, kind: Kind) -> list[Tree]:
         case ((State(flow=flow) | Params(flow=flow) | Variables(flow=flow)), _) if not flow.model:
             return [node]  # a call that returns it so
         case State(flow=flow), _:
-            every = () if flow.given else (str(flow.model), flow.optimizer)
-            fields = kind.replaced if flow.given else dict(flow.fields)
+            every = () if flow.is_parameter else (str(flow.model), flow.optimizer)
+            fields = kind.overrides if flow.is_parameter else dict(flow.fields)
             return [*every, *(dict(flow.fields)[one] for one in fields)]
-        case (Params(flow=flow) | Variables(flow=flow), _) if not flow.given:
+        case (Params(flow=flow) | Variables(flow=flow), _) if not flow.is_parameter:
             return [flow.model]
     return []
 

@@ -13,7 +13,7 @@ def snapshot(frame: Frame, node: ast.expr, kind: Kind) -> bool:
     """Let ``node`` be the arrays that the module holds; False: it is nothing that they are."""
     if not isinstance(kind, Params | Stats | Variables) or isinstance(kind.flow.model, ast.expr):
         return False
-    if isinstance(kind, Stats) and kind.updated:
+    if isinstance(kind, Stats) and kind.is_updated:
         return False
     if kind.flow.key in frame.owed:
         frame.problem(node, "variables are read before running statistics are kept")

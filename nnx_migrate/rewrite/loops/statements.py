@@ -81,7 +81,7 @@ def _statement(frame: Frame, node: ast.stmt) -> None:
                     frame.problem(one, f"{one.id} is deleted")
             _other(frame, node)
         case ast.Global(names=names) | ast.Nonlocal(names=names):
-            frame.shared |= set(names)
+            frame.outer_names |= set(names)
         case _:
             _other(frame, node)
 
@@ -152,42 +152,42 @@ def _store(frame: Frame, target: ast.expr) -> None:
             frame.bind(one.id, PLAIN)
 
 
-def _assign(frame: Frame, node: ast.stmt, target: ast.expr, given: ast.expr) -> None:
-    frame.top = given
-    kind = value(frame, given)
+def _assign(frame: Frame, node: ast.stmt, target: ast.expr, source: ast.expr) -> None:
+    frame.top = source
+    kind = value(frame, source)
     if not is_special(kind):
-        _hold(frame, target, given, kind)
+        _hold(frame, target, source, kind)
         return
-    if isinstance(given, ast.Tuple):
-        _assign_tuple(frame, node, target, given, kind)
+    if isinstance(source, ast.Tuple):
+        _assign_tuple(frame, node, target, source, kind)
         return
-    kind, lines = before(frame, given, of_one_call(frame, given, kind, target), target)
+    kind, lines = before(frame, source, of_one_call(frame, source, kind, target), target)
     parts = bind(frame, target, kind)
     if parts == [target] and not lines:
         return
     built = any(isinstance(one, NewModel) for one in lines)
-    stays = isinstance(given, ast.Call) and not built and not is_dropped(frame, given)
+    stays = isinstance(source, ast.Call) and not built and not is_dropped(frame, source)
     if isinstance(node, ast.AnnAssign) and parts:
         frame.problem(node, "an annotated name holds part of the state")
     frame.change(
         node,
-        Statement(tuple(lines), parts[0] if len(parts) == 1 else tuple(parts) or None, given)
+        Statement(tuple(lines), parts[0] if len(parts) == 1 else tuple(parts) or None, source)
         if stays or parts
         else Statement(tuple(lines)),
     )
 
 
 def _assign_tuple(
-    frame: Frame, node: ast.stmt, target: ast.expr, given: ast.Tuple, kind: Kind
+    frame: Frame, node: ast.stmt, target: ast.expr, sources: ast.Tuple, kind: Kind
 ) -> None:
     """``a, b = x, y``: of each value what its name becomes, and none that is the module's already."""
     targets = target.elts if isinstance(target, ast.Tuple | ast.List) else []
-    if not isinstance(kind, Many) or len(targets) != len(given.elts):
+    if not isinstance(kind, Many) or len(targets) != len(sources.elts):
         frame.problem(target, "a tuple with part of the state in it has a name")
         return
     places: list[Tree] = []
     values: list[Tree] = []
-    for one, source, item in zip(targets, given.elts, kind.items, strict=True):
+    for one, source, item in zip(targets, sources.elts, kind.items, strict=True):
         if is_special(item) and isinstance(source, ast.Call) and is_dropped(frame, source):
             frame.problem(source, "a state is made beside another value")
         parts = bind(frame, one, item) if is_special(item) else [one]
@@ -204,31 +204,31 @@ def _assign_tuple(
     frame.change(node, Statement((), both[0], both[1]) if both else Statement())
 
 
-def _hold(frame: Frame, target: ast.expr, given: ast.expr, kind: Kind) -> None:
+def _hold(frame: Frame, target: ast.expr, source: ast.expr, kind: Kind) -> None:
     """Let a target hold what is nothing of a flow."""
     match target, kind:
         case ast.Name(id=name), _:
             frame.bind(name, kind)
         case ast.Tuple(elts=elements), Many(items=items) if len(elements) == len(items):
             for one, item in zip(elements, items, strict=True):
-                _hold(frame, one, given, item)
+                _hold(frame, one, source, item)
         case ((ast.Tuple() | ast.List()), _):
-            frame.escape(given, kind)
+            frame.escape(source, kind)
             _store(frame, target)
         case _:
-            frame.escape(given, kind)
+            frame.escape(source, kind)
             _other(frame, target)
 
 
-def _expression(frame: Frame, node: ast.Expr, given: ast.expr) -> None:
-    frame.top = given
-    kind = value(frame, given)
-    if is_update(given) and isinstance(kind, State):
+def _expression(frame: Frame, node: ast.Expr, source: ast.expr) -> None:
+    frame.top = source
+    kind = value(frame, source)
+    if is_update(source) and isinstance(kind, State):
         frame.problem(node, "the new state is given no name")
         return
-    if isinstance(given, ast.Call) and not holds_updates(kind):
+    if isinstance(source, ast.Call) and not holds_updates(kind):
         return  # nobody has what the call gives back
-    used(frame, given, kind)
+    used(frame, source, kind)
 
 
 def _branches(frame: Frame, bodies: Sequence[Sequence[ast.stmt]]) -> None:
@@ -271,7 +271,7 @@ def _define(frame: Frame, node: ast.FunctionDef) -> None:
     for one in (*node.decorator_list, *defaults):
         used(frame, one, value(frame, one))
     if read_decorators(frame, node):
-        frame.program.compiled.add(id(node))
-        frame.bind(node.name, Function(id(node), compiled=True))
+        frame.program.compiled_functions.add(id(node))
+        frame.bind(node.name, Function(id(node), is_compiled=True))
     else:
         frame.bind(node.name, Function(id(node)))

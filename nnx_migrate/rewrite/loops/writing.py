@@ -23,23 +23,23 @@ from nnx_migrate.edit.statements import GONE, assign, result, run
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.loops.plan import (
     Arguments,
-    Built,
     Change,
+    Construction,
     Counter,
-    Indexed,
+    DottedName,
+    IndexChange,
     Line,
     ModelCall,
-    Named,
     NewModel,
     NewOptimizer,
     NewValues,
+    OptimizerUpdate,
     Places,
     Result,
     Signature,
     Snapshot,
     Statement,
     Tree,
-    Updated,
     Without,
 )
 from nnx_migrate.source.walking import given_values
@@ -50,23 +50,23 @@ Make = Callable[[Renderer], Any]
 def replacement(node: ast.AST, change: Change) -> Replacement:
     """The replacement of a node that a change asks for."""
     match change:
-        case Named(name=name):
+        case DottedName(name=name):
             return dotted(name)
         case Counter(optimizer=optimizer):
             return contents(attribute(optimizer, "step"))
         case Snapshot(model=model, collection=collection):
             made = call("nnm.variables_of", model)
             return item(made, string(collection, '"')) if collection else made
-        case Built(compiled=compiled):
-            return lambda renderer: _built(_inner(renderer, node), compiled=compiled)
+        case Construction(is_compiled=compiled):
+            return lambda renderer: _built(_inner(renderer, node), is_compiled=compiled)
         case Places(numbers=numbers, is_tuple=is_tuple):
             found = [integer(one) for one in numbers]
             return display(found) if is_tuple else found[0]
-        case Indexed(index=index):
+        case IndexChange(index=index):
             return lambda renderer: _indexed(_inner(renderer, node), index)
         case ModelCall():
             return lambda renderer: _model_call(_inner(renderer, node), change)
-        case Arguments(made=made):
+        case Arguments(replacements=made):
             assert isinstance(node, ast.Call)
             return lambda renderer: _with_arguments(_inner(renderer, node), _order(node), made)
         case Without(keywords=keywords):
@@ -106,10 +106,10 @@ def _model_call(node: cst.Call, change: ModelCall) -> Expression:
     return made if rest else made.with_changes(whitespace_before_args=cst.SimpleWhitespace(""))
 
 
-def _built(node: cst.Call, *, compiled: bool) -> Expression:
+def _built(node: cst.Call, *, is_compiled: bool) -> Expression:
     """``explicit(definition, ..., rngs=key)``; the key is the first argument, or has a name."""
     function: Any = node.func
-    method = function.args[0].value if compiled else function
+    method = function.args[0].value if is_compiled else function
     assert isinstance(method, cst.Attribute)
     first = next((one for one in node.args if one.keyword and one.keyword.value == "rngs"), None)
     args = [one for one in node.args if one is not first]
@@ -127,7 +127,7 @@ def _built(node: cst.Call, *, compiled: bool) -> Expression:
         end = end.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
     else:
         start = start.with_changes(comma=comma)
-    if compiled:
+    if is_compiled:
         made = call("functools.partial", "explicit", method.value)
         return node.with_changes(func=call("nnx.jit", made), args=[*args, end])
     return node.with_changes(func=dotted("explicit"), args=[start, *args, end])
@@ -154,14 +154,19 @@ def _order(node: ast.Call) -> list[int]:
 
 
 def _with_arguments(
-    node: cst.Call, order: Sequence[int], made: Mapping[int, tuple[tuple[str | None, str], ...]]
+    node: cst.Call,
+    order: Sequence[int],
+    replacements: Mapping[int, tuple[tuple[str | None, str], ...]],
 ) -> cst.Call:
     found: list[cst.Arg] = []
     for key, arg in zip(order, node.args, strict=True):
-        if key not in made:
+        if key not in replacements:
             found.append(arg)
             continue
-        more = [call("f", Argument(dotted(name), keyword)).args[0] for keyword, name in made[key]]
+        more = [
+            call("f", Argument(dotted(name), keyword)).args[0]
+            for keyword, name in replacements[key]
+        ]
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         end = {"comma": arg.comma, "whitespace_after_arg": arg.whitespace_after_arg}
         found += [one.with_changes(comma=comma) for one in more[:-1]]
@@ -186,7 +191,7 @@ def _with_parameters(node: Any, change: Signature) -> Any:
 
 
 def _parameter(one: cst.Param, change: Signature) -> list[cst.Param]:
-    made = change.made.get(one.name.value)
+    made = change.parameters.get(one.name.value)
     if made is None:
         return [one]
     more = [
@@ -224,7 +229,7 @@ def _line(renderer: Renderer, line: Line) -> Any:
         case NewOptimizer(name=name, model=model, tx=tx):
             made = call("nnx.Optimizer", model, renderer.argument(tx), named("wrt", "nnx.Param"))
             return assign(name, made)
-        case Updated(optimizer=optimizer, model=model, grads=grads):
+        case OptimizerUpdate(optimizer=optimizer, model=model, grads=grads):
             return run(call(f"{optimizer}.update", model, renderer.argument(grads)))
     assert_never(line)
 

@@ -88,7 +88,7 @@ class Arguments:
         return None
 
     def _unpacked(self, cls: ClassInfo, holding: frozenset[str]) -> None:
-        if any(self.context.handed.why_not((cls.name, name)) for name in holding):
+        if any(self.context.module_fields.why_not((cls.name, name)) for name in holding):
             raise Unknown(f"what is unpacked here may give {min(holding)} a module")
         self.draft.taking.add(cls.name)
 
@@ -117,7 +117,7 @@ class Arguments:
         at = (cls.name, field)
         if not self._is_module(value, scope) or at not in fields_with_modules(self.project):
             return False
-        if self.context.handed.why_not(at) is not None:
+        if self.context.module_fields.why_not(at) is not None:
             return False
         self.draft.taking.add(cls.name)
         return True
@@ -165,7 +165,7 @@ class Arguments:
                 self._held(one, scope, at)
             return
         cls = class_named(self.project, value, scope)
-        if cls is not None and cls.name in self.context.converted:
+        if cls is not None and cls.name in self.context.explicit_classes:
             arguments = self.context.new_arguments.get(cls.name, ())
             self._sized(at, frozenset(one.name for one in arguments if not one.optional))
             self.plain.add(id(value))
@@ -182,10 +182,13 @@ class Arguments:
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))
                 return
-        problem = self.context.handed.why_not(at)
+        problem = self.context.module_fields.why_not(at)
         if problem is not None:
             why = f"what the field {at[1]} is given here is not known to be explicit"
-            raise Unknown(f"{why}, and {problem}", at if at in self.context.handed.passed else None)
+            raise Unknown(
+                f"{why}, and {problem}",
+                at if at in self.context.module_fields.builder_sizes else None,
+            )
         self.draft.taking.add(at[0])
 
     def _held_in_partial(self, call: ast.Call, scope: Scope, field: str) -> None:
@@ -198,7 +201,7 @@ class Arguments:
         if cls is not None:
             given = arguments_by_field(cls, call.args[1:], call.keywords)
         for name, value in given:
-            if cls is not None and (cls.name, name) in self.context.handed.passed:
+            if cls is not None and (cls.name, name) in self.context.module_fields.builder_sizes:
                 self._held(value, scope, (cls.name, name))
                 continue
             self._plain(value, scope, field)
@@ -235,19 +238,19 @@ class Arguments:
         if args and self.project.resolve(maker, scope) == "functools.partial":
             maker, args = args[0], args[1:]
         cls = class_named(self.project, maker, scope)
-        if cls is None or cls.name not in self.context.converted:
+        if cls is None or cls.name not in self.context.explicit_classes:
             return False
         holding = self.context.modules_in.get(cls.name, frozenset())
         given = arguments_by_field(cls, args, call.keywords)
         return any(value is node and name in holding for name, value in given)
 
-    def _sized(self, at: tuple[str, str], needed: frozenset[str]) -> None:
+    def _sized(self, at: tuple[str, str], needed_sizes: frozenset[str]) -> None:
         """Whether the class gives what it builds from a field all sizes that this one needs.
 
         Raises:
           Unknown: it does not.
         """
-        missing = needed - self.context.handed.passed.get(at, frozenset())
+        missing = needed_sizes - self.context.module_fields.builder_sizes.get(at, frozenset())
         if missing:
             raise Unknown(f"what the field {at[1]} is given here needs {min(missing)}", at)
 

@@ -16,7 +16,7 @@ from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, parameter_names, positional_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.string_names import written_names
+from nnx_migrate.source.string_names import string_names
 from nnx_migrate.source.walking import each, walk
 
 _OF_CLASSES = frozenset({"classmethod", "staticmethod"})
@@ -72,7 +72,7 @@ def _inner_classes(project: Project, owner: ClassInfo) -> Mapping[str, ClassInfo
         member = _member(owner, name)
         inner = project.by_node.get(id(member[1])) if member is not None else None
         below = (one for one in project.classes.values() if owner in one.mro and one is not owner)
-        if inner is None or not inner.linen or inner.repeated or _is_set(project, name):
+        if inner is None or not inner.linen or inner.is_ambiguous or _is_set(project, name):
             continue
         if not any(name in bound_names(one) for cls in below for one in cls.node.body):
             found[name] = inner
@@ -85,7 +85,7 @@ def _is_set(project: Project, name: str) -> bool:
     is_stored = any(
         isinstance(one, ast.Attribute) and not isinstance(one.ctx, ast.Load) for one in uses
     )
-    return is_stored or name in written_names(project)
+    return is_stored or name in string_names(project)
 
 
 def is_module(symbol: str) -> bool:
@@ -103,26 +103,26 @@ def is_free(project: Project, cls: ClassInfo, name: str) -> bool:
     return _is_free(project, cls, name, set())
 
 
-def _is_free(project: Project, cls: ClassInfo, name: str, seen: set[tuple[str, str]]) -> bool:
-    if (cls.name, name) in seen:
+def _is_free(project: Project, cls: ClassInfo, name: str, visited: set[tuple[str, str]]) -> bool:
+    if (cls.name, name) in visited:
         return True
-    seen.add((cls.name, name))
+    visited.add((cls.name, name))
     match _member(cls, name):
         case (owner, ast.ClassDef() as inner):
             nested = project.by_node.get(id(inner))
             if nested is None or nested.linen:
                 return False
-            return _are_free(project, walk(inner), owner.scope, {}, seen)
+            return _are_free(project, walk(inner), owner.scope, {}, visited)
         case (owner, ast.FunctionDef() as method):
             kinds = _OF_CLASSES.intersection(project.decorators(owner, method))
             nodes = _run(method)
             if not kinds or any(getattr(one, "id", "") in _OWNER for one in nodes):
                 return False
-            cells = {id(one.built.func) for one in carry_cells(method).values()}
+            cells = {id(one.cell.func) for one in carry_cells(method).values()}
             nodes = [one for one in nodes if id(one) not in cells]  # both forms ask a class for it
             names = positional_names(method.args)
             own = {name: cls for name in names[:1] if "classmethod" in kinds}
-            return _are_free(project, nodes, owner.scope.enter(method), own, seen)
+            return _are_free(project, nodes, owner.scope.enter(method), own, visited)
     return False
 
 
@@ -146,7 +146,7 @@ def _are_free(
     nodes: Sequence[ast.AST],
     scope: Scope,
     own: Mapping[str, ClassInfo],
-    seen: set[tuple[str, str]],
+    visited: set[tuple[str, str]],
 ) -> bool:
     """Whether code does nothing with classes of modules but read names and free members.
 
@@ -162,7 +162,7 @@ def _are_free(
                 return False
             continue
         word = read.get(id(node), "")
-        if word not in _NAMES and not _is_free(project, named, word, seen):
+        if word not in _NAMES and not _is_free(project, named, word, visited):
             return False
     return True
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import Outcome, SizeArgument
-from nnx_migrate.rewrite.classes.checks.lazy_module_fields import HandedModules
+from nnx_migrate.rewrite.classes.checks.lazy_module_fields import LazyModuleFields
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.sizes.factory_calls import FactoryFunction
 
@@ -36,28 +36,28 @@ class OutsideContext:
     ``lazy(Class)``.
 
     Attributes:
-      handed: which fields of converted classes take lazy modules, and from which they build some.
-      converted: qualified names of the Linen classes that become NNX classes.
+      module_fields: which fields of converted classes take lazy modules, and from which they build some.
+      explicit_classes: qualified names of the Linen classes that become NNX classes.
       new_arguments: the size arguments that each converted class gains.
       factories: functions that build submodules for converted classes only.
       scope_functions: functions that build and call submodules of converted classes only.
-      owned: ids of top-level statements that belong to converted classes (`owned_statements`).
+      explicit_statements: ids of top-level statements that belong to converted classes (`owned_statements`).
       modules_in: fields of converted classes that hold modules, classes or what builds them.
       open_in: those that hold classes in either form.
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
-      kept: ids of class statements that the user keeps as they are.
+      keep_classes: ids of class statements that the user keeps as they are.
     """
 
-    handed: HandedModules
-    converted: frozenset[str] = frozenset()
+    module_fields: LazyModuleFields
+    explicit_classes: frozenset[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: tuple[FactoryFunction, ...] = ()
     scope_functions: tuple[ConvertedFunction, ...] = ()
-    owned: frozenset[int] = frozenset()
+    explicit_statements: frozenset[int] = frozenset()
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
     open_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
     skip: frozenset[int] = frozenset()
-    kept: frozenset[int] = frozenset()
+    keep_classes: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Doubted:
+class DoubtfulPlace:
     """A place that cannot take the lazy form of an explicit class, and why."""
 
     cls: str
@@ -94,9 +94,9 @@ class OutsideResult:
     findings: tuple[Remark, ...] = ()
     lazy: frozenset[int] = frozenset()
     plain: frozenset[int] = frozenset()
-    doubts: tuple[Doubted, ...] = ()
+    doubts: tuple[DoubtfulPlace, ...] = ()
     values: frozenset[str] = frozenset()  # lazy classes that are used as values
-    placed: frozenset[str] = frozenset()  # lazy classes that are named at all
+    mentions: frozenset[str] = frozenset()  # lazy classes that are named at all
     taking: frozenset[str] = frozenset()  # lazy classes that are given modules
     inherits: bool = False  # whether a class inherits from the lazy module beside explicit bases
     explicit: frozenset[int] = frozenset()  # ids of names of classes that explicit code reads
@@ -111,9 +111,9 @@ class Draft:
     findings: list[Remark] = field(default_factory=list)
     lazy: set[int] = field(default_factory=set)
     plain: set[int] = field(default_factory=set)
-    doubts: list[Doubted] = field(default_factory=list)
+    doubts: list[DoubtfulPlace] = field(default_factory=list)
     values: set[str] = field(default_factory=set)
-    placed: set[str] = field(default_factory=set)
+    mentions: set[str] = field(default_factory=set)
     taking: set[str] = field(default_factory=set)
     inherits: bool = False
     explicit: set[int] = field(default_factory=set)
@@ -137,7 +137,7 @@ class Draft:
             frozenset(self.plain),
             tuple(self.doubts),
             frozenset(self.values),
-            frozenset(self.placed),
+            frozenset(self.mentions),
             frozenset(self.taking),
             self.inherits,
             frozenset(self.explicit),

@@ -41,9 +41,9 @@ class _Origins:
     functions: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def names(
-        self, nodes: list[ast.AST], scope: Scope, assigned: Mapping[str, list[ast.AST]]
+        self, nodes: list[ast.AST], scope: Scope, assignments: Mapping[str, list[ast.AST]]
     ) -> set[str]:
-        """Such names, ``self.norm`` for a field, also through names that are ``assigned`` them."""
+        """Such names, ``self.norm`` for a field, also through names that ``assignments`` give them."""
         found, todo = set[str](), nodes
         while todo:
             for one in self._parts(todo.pop(), scope):
@@ -56,7 +56,7 @@ class _Origins:
                         continue
                 if key not in found:
                     found.add(key)
-                    todo += assigned.get(key, [])
+                    todo += assignments.get(key, [])
         return found
 
     def _parts(self, node: ast.AST, scope: Scope) -> Iterator[ast.AST]:

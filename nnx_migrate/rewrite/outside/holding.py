@@ -22,16 +22,16 @@ _BUILT = (SiteKind.FACTORY, SiteKind.FUNCTION)
 
 
 def fields_of_modules(
-    project: Project, sizes: Mapping[str, ClassSizes], opened: Mapping[str, frozenset[str]]
+    project: Project, sizes: Mapping[str, ClassSizes], open_fields: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
     """By class, the fields of it that may hold modules or what builds them.
 
     Args:
-      opened: of each class its `open_fields`, which are none of them unless others are given these.
+      open_fields: of each class its `open_fields`, which are none of them unless others are given these.
     """
     found = {
         name: frozenset(_own(project, project.linen[name], sizes[name])) - own
-        for name, own in opened.items()
+        for name, own in open_fields.items()
     }
     return _with_handed_on(project, sizes, found)
 
@@ -48,16 +48,16 @@ def open_fields(
 
 
 def _with_handed_on(
-    project: Project, sizes: Mapping[str, ClassSizes], found: dict[str, frozenset[str]]
+    project: Project, sizes: Mapping[str, ClassSizes], fields: dict[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
     while True:
         wider = {
-            name: found[name] | frozenset(_handed_on(project, sizes[name], found, name))
-            for name in found
+            name: fields[name] | frozenset(_handed_on(project, sizes[name], fields, name))
+            for name in fields
         }
-        if wider == found:
-            return found
-        found = wider
+        if wider == fields:
+            return fields
+        fields = wider
 
 
 def _open_fields(project: Project, cls: ClassInfo, sizes: ClassSizes) -> frozenset[str]:
@@ -114,16 +114,16 @@ def _is_module(project: Project, cls: ClassInfo, node: ast.AST) -> bool:
 
 
 def _handed_on(
-    project: Project, sizes: ClassSizes, found: Mapping[str, frozenset[str]], name: str
+    project: Project, sizes: ClassSizes, fields: Mapping[str, frozenset[str]], name: str
 ) -> Iterator[str]:
     """Fields that are passed to such fields of the classes that this one builds."""
     cls = project.linen[name]
-    every = frozenset().union(*found.values())
+    every = frozenset().union(*fields.values())
     for site in sizes.sites.values():
         if site.kind is SiteKind.FACTORY and not site.is_open:
             yield from read_fields(project, cls, site.call.func, every)
         built = project.linen.get(site.symbol or "")
-        holding = found.get(built.name, frozenset()) if built is not None else every
+        holding = fields.get(built.name, frozenset()) if built is not None else every
         if not holding or site.kind is SiteKind.LAYER:
             continue
         names = [one.name for one in built.fields if not one.keyword_only] if built else [""]

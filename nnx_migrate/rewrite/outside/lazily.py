@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.outside.annotations.at_place import reader_of
 from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
 from nnx_migrate.rewrite.outside.arguments import Arguments
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free
-from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unknown
+from nnx_migrate.rewrite.outside.data import DoubtfulPlace, Draft, OutsideContext, Unknown
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.source.attribute_uses import SETTERS, attribute_uses
 from nnx_migrate.source.classes import ClassInfo
@@ -63,11 +63,15 @@ class _Walk:
             self._annotates(place)
             return
         cls = class_named(self.project, place.node, place.scope)
-        if cls is None or cls.name not in self.context.converted or place.context is Context.BASE:
+        if (
+            cls is None
+            or cls.name not in self.context.explicit_classes
+            or place.context is Context.BASE
+        ):
             return
         node = place.node
         assert isinstance(node, ast.Name | ast.Attribute)
-        if id(place.top) in self.context.owned and self._is_lifted(node):
+        if id(place.top) in self.context.explicit_statements and self._is_lifted(node):
             self.draft.edits[id(node)] = lambda renderer: renderer.inner(node)
             self.draft.explicit.add(id(node))
             return
@@ -83,7 +87,7 @@ class _Walk:
             more = self._more(cls)
         except (Unknown, NoLazyForm) as problem:
             field = problem.field if isinstance(problem, Unknown) else None
-            self.draft.doubts.append(Doubted(cls.name, node, str(problem), field))
+            self.draft.doubts.append(DoubtfulPlace(cls.name, node, str(problem), field))
             return
         self._wrapped("lazy", node, cls, more)
 
@@ -91,11 +95,11 @@ class _Walk:
         """Doubt the classes of an annotation that the running program reads."""
         for node in (place.node, *named_in_strings(place.node)):
             cls = class_named(self.project, node, place.scope)
-            if cls is None or cls.name not in self.context.converted:
+            if cls is None or cls.name not in self.context.explicit_classes:
                 continue
             reader = reader_of(self.project, self.places, place)
             if reader is not None:
-                self.draft.doubts.append(Doubted(cls.name, place.node, reader))
+                self.draft.doubts.append(DoubtfulPlace(cls.name, place.node, reader))
 
     def _is_lifted(self, node: ast.expr) -> bool:
         """Whether a call that becomes NNX's is given the class: ``nn.remat(Block)``."""
@@ -107,10 +111,10 @@ class _Walk:
         cls = self.project.by_node.get(id(node))
         if cls is None or not cls.linen or "flax.linen.Module" in cls.bases:
             return
-        if cls.name in self.context.converted:
+        if cls.name in self.context.explicit_classes:
             return
         parents = [one for one in cls.parents if one.linen]
-        if parents and all(one.name in self.context.converted for one in parents):
+        if parents and all(one.name in self.context.explicit_classes for one in parents):
             self.draft.edits[id(node)] = lambda renderer: [
                 with_base(renderer.inner(node), "Module")
             ]
@@ -121,13 +125,13 @@ class _Walk:
     def _decorated(self, node: ast.ClassDef) -> None:
         """Decorators that keep an explicit class for others to build: they keep its lazy form."""
         cls = self.project.by_node.get(id(node))
-        if cls is None or cls.name not in self.context.converted:
+        if cls is None or cls.name not in self.context.explicit_classes:
             return
         for decorator in keeping_decorators(self.project, cls):
             try:
                 more = self._more(cls)
             except (Unknown, NoLazyForm) as problem:
-                self.draft.doubts.append(Doubted(cls.name, decorator, str(problem)))
+                self.draft.doubts.append(DoubtfulPlace(cls.name, decorator, str(problem)))
                 return
             self.draft.values.add(cls.name)
             self._wrapped("lazily", decorator, cls, more)
@@ -136,7 +140,7 @@ class _Walk:
         """Write a call around what names or decorates a class: its lazy form is meant."""
         self.draft.edits[id(node)] = lambda renderer: made_call(how, renderer.inner(node), *more)
         self.draft.lazy.add(id(node))
-        self.draft.placed.add(cls.name)
+        self.draft.mentions.add(cls.name)
         self.draft.imports |= {how, "Size"} if more else {how}
 
     def _computed(self, call: ast.Call, scope: Scope) -> None:
@@ -152,7 +156,7 @@ class _Walk:
                 is_open = True
             if is_open:
                 reason = f"names of {cls.module.name} are computed here"
-                self.draft.doubts.append(Doubted(cls.name, call, reason))
+                self.draft.doubts.append(DoubtfulPlace(cls.name, call, reason))
             else:
                 self.draft.values.add(cls.name)
         self.draft.edits[id(call)] = lambda renderer: made_call("as_lazy", renderer.inner(call))
@@ -179,7 +183,7 @@ class _Walk:
             found = ()
         if module is None and not found:
             return  # as nearly all calls
-        for cls in (self.project.linen[one] for one in sorted(self.context.converted)):
+        for cls in (self.project.linen[one] for one in sorted(self.context.explicit_classes)):
             is_there = module is not None and module.name in class_homes(self.project)[cls.name]
             if is_there or (found and any(one in found for one in takers(self.project, cls))):
                 yield cls

@@ -96,16 +96,16 @@ def _every(module: Module) -> _Every:
         for statement in module.tree.body:
             start = Place(statement, module.tree, scope, module.tree, Context.VALUE, statement)
             walker.visit(start)
-        known = module.memo[__name__] = walker.found
+        known = module.memo[__name__] = walker.places
     return known
 
 
 @dataclass
 class _Walker:
-    found: _Every
+    places: _Every
 
     def visit(self, place: Place) -> None:
-        node, found = place.node, self.found
+        node, found = place.node, self.places
         position = found.at[id(node)] = len(found.places)
         found.places.append(place)
         found.ends.append(0)

@@ -44,7 +44,7 @@ def convert_references(
         symbol = project.resolve(node, place.scope)
         if symbol is None or not is_linen(symbol) or id(node) in draft.edits:
             continue
-        if id(place.top) in context.owned or _is_function(symbol):
+        if id(place.top) in context.explicit_statements or _is_function(symbol):
             _Reference(project, places, draft, place, node, symbol).convert()
 
 

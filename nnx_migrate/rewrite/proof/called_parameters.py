@@ -86,8 +86,8 @@ def _values(method: ast.FunctionDef) -> dict[str, str]:
     return _parts(method, {name: name for name in parameter_names(method)[1:]})
 
 
-def _parts(method: ast.FunctionDef, found: dict[str, str]) -> dict[str, str]:
-    """Names for the values in ``found`` and for parts of them."""
+def _parts(method: ast.FunctionDef, names: dict[str, str]) -> dict[str, str]:
+    """Names for the values that ``names`` has and for parts of them."""
     for node in walk(method):
         match node:
             case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
@@ -96,10 +96,10 @@ def _parts(method: ast.FunctionDef, found: dict[str, str]) -> dict[str, str]:
                 pass
             case _:
                 continue
-        source = next((found[one] for one in _names(over) if one in found), None)
+        source = next((names[one] for one in _names(over) if one in names), None)
         if source is not None:
-            found |= {name: source for name in _names(target) if name not in found}
-    return found
+            names |= {name: source for name in _names(target) if name not in names}
+    return names
 
 
 def _names(node: ast.expr) -> list[str]:

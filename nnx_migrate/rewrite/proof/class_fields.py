@@ -44,7 +44,7 @@ def class_field_doubts(project: Project, attempt: Attempt) -> Iterator[tuple[str
 def _holders(project: Project, attempt: Attempt) -> Holders:
     candidates = candidates_of(project)
     holders: dict[str, dict[str, tuple[str, ...]]] = {}
-    for name in attempt.decisions.converted:
+    for name in attempt.decisions.conversions:
         cls = project.linen[name]
         for one in cls.fields:
             symbols = tuple(found.symbol for found in candidates.factories(cls, one.name))

@@ -46,9 +46,9 @@ class FieldModules:
                 found[kind].setdefault(key, (module.path, call.lineno))
         return found
 
-    def add(self, given: Arguments) -> None:
+    def add(self, arguments: Arguments) -> None:
         """Note what a file gives; the first that gives something is named."""
-        for kind, found in given.items():
+        for kind, found in arguments.items():
             for key, at in found.items():
                 self.arguments[kind].setdefault(key, at)
 
@@ -73,12 +73,12 @@ class FieldModules:
             yield Kind.FUNCTION
 
     def _doubt(self, cls: ClassInfo, name: str, kind: Kind, at: At) -> Iterator[tuple[str, Doubt]]:
-        handed, field = self.attempt.handed, (cls.name, name)
+        handed, field = self.attempt.module_fields, (cls.name, name)
         if kind is Kind.FUNCTION:
             yield cls.name, Doubt(*at, f"{name} may be given a function that builds modules here")
         elif kind is Kind.MODULE or handed is None:
             yield cls.name, Doubt(*at, f"{name} may be given a module here")
         elif handed.why_not(field):
-            is_built = field in handed.passed
+            is_built = field in handed.builder_sizes
             reason = f"{name} may be given a module here"
             yield cls.name, Doubt(*at, reason, field if is_built else None)

@@ -72,7 +72,7 @@ class Origin:
 class Call:
     """A call that gives something: what may be called, by which last word, and the words given."""
 
-    called: Origin
+    callee: Origin
     last: str
     words: set[str]
 
@@ -82,24 +82,24 @@ class Uses:
     """What a piece of code does with names that may be tables or fill them.
 
     Attributes:
-      changed: what it changes in place, or sets in another file.
+      mutations: what it changes in place, or sets in another file.
       bound: globals of its file that it binds anew.
-      returned: what it returns.
+      results: what it returns.
       handed: what it gives something of its own: ``@register``, ``register("a", make)``.
       passed: what it gives only what it was given itself.
       calls: those with arguments.
       is_table: whether a class keeps what its methods are given.
-      fills_given: whether it changes what it was given itself.
+      fills_parameters: whether it changes what it was given itself.
     """
 
-    changed: Origin = field(default_factory=Origin)
+    mutations: Origin = field(default_factory=Origin)
     bound: set[str] = field(default_factory=set)
-    returned: Origin = field(default_factory=Origin)
+    results: Origin = field(default_factory=Origin)
     handed: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     calls: list[Call] = field(default_factory=list)
     is_table: bool = False
-    fills_given: bool = False
+    fills_parameters: bool = False
 
 
 def renamed(words: set[str], names: Mapping[str, str]) -> set[str]:
@@ -129,12 +129,12 @@ def _uses_of(
     reader = _Reader(project, module, [node for one in statements for node in walk(one)])
     reader.read()
     found = reader.found
-    found.changed = found.changed.renamed(names)
-    found.returned = found.returned.renamed(names)
+    found.mutations = found.mutations.renamed(names)
+    found.results = found.results.renamed(names)
     found.handed = renamed(found.handed, names)
     found.passed = renamed(found.passed, names)
     for one in found.calls:
-        one.called, one.words = one.called.renamed(names), renamed(one.words, names)
+        one.callee, one.words = one.callee.renamed(names), renamed(one.words, names)
     return found
 
 
@@ -168,7 +168,7 @@ class _Reader:
                 case ast.Assign(targets=targets, value=ast.expr() as value):
                     plain.update(id(one) for one in targets if isinstance(value, _PLAIN))
                 case ast.Return(value=ast.expr() as value):
-                    self.found.returned.add(self.origin(value))
+                    self.found.results.add(self.origin(value))
             self._decorated(node)
             if id(node) not in plain:
                 self._changed(node)
@@ -177,23 +177,25 @@ class _Reader:
                 case ast.Name(id=word) | ast.Attribute(attr=word) if id(node) not in called:
                     self.found.handed.add(word)
 
-    def origin(self, node: ast.expr, seen: set[str] | None = None) -> Origin:
+    def origin(self, node: ast.expr, visited: set[str] | None = None) -> Origin:
         """Where the object of an expression may come from."""
-        found, seen = Origin(), set() if seen is None else seen
+        found, visited = Origin(), set() if visited is None else visited
         match node:
-            case ast.Name(id=word) if not seen:  # where most ways begin, and many by the same name
+            case ast.Name(id=word) if (
+                not visited
+            ):  # where most ways begin, and many by the same name
                 first, met = self._first(word, self._is_local(node))
                 found.add(first)
-                seen |= met
+                visited |= met
             case ast.Name(id=word):
-                found.add(self._of_name(word, self._is_local(node), seen))
+                found.add(self._of_name(word, self._is_local(node), visited))
             case ast.Attribute(value=value, attr=word) if self._is_module(value):
                 found.words.add(word)
             case ast.Attribute(value=value, attr=word):
-                found.add(self.origin(value, seen))
+                found.add(self.origin(value, visited))
                 (found.words if found.words else found.far).add(word)
             case ast.Subscript(value=value):
-                found.add(self.origin(value, seen))
+                found.add(self.origin(value, visited))
             case ast.Call(func=function):
                 match function:
                     case ast.Name(id=word):
@@ -201,16 +203,16 @@ class _Reader:
                     case ast.Attribute(value=value, attr=word):
                         found.results.add(word)
                         if not self._is_module(value):
-                            found.add(self.origin(value, seen))
+                            found.add(self.origin(value, visited))
                     case _:
-                        found.add(self.origin(function, seen))
+                        found.add(self.origin(function, visited))
                 for one in given_values(node):
-                    origin = self.origin(one, seen)
+                    origin = self.origin(one, visited)
                     found.far |= origin.words | origin.far
             case _ if not isinstance(node, _FRESH):
                 for part in children(node):
                     if isinstance(part, ast.expr):
-                        found.add(self.origin(part, seen))
+                        found.add(self.origin(part, visited))
         return found
 
     def _starting_at(self, word: str, is_local: bool) -> tuple[Origin, set[str]]:
@@ -218,12 +220,12 @@ class _Reader:
         seen: set[str] = set()
         return self._of_name(word, is_local, seen), seen
 
-    def _of_name(self, word: str, is_local: bool, seen: set[str]) -> Origin:
+    def _of_name(self, word: str, is_local: bool, visited: set[str]) -> Origin:
         found = Origin(set() if is_local else {word})
-        values = () if word in seen else self._values.get(word, ())
-        seen.add(word)  # each name once: paths through locals are too many
+        values = () if word in visited else self._values.get(word, ())
+        visited.add(word)  # each name once: paths through locals are too many
         for value in values:
-            found.add(self.origin(value, seen))
+            found.add(self.origin(value, visited))
         return found
 
     def _binds(self, node: ast.Name) -> bool:
@@ -257,7 +259,7 @@ class _Reader:
 
     def _change(self, value: ast.expr) -> None:
         origin = self.origin(value)
-        self.found.changed.add(origin)
+        self.found.mutations.add(origin)
         match value:
             case ast.Attribute(value=ast.Name(id="self"), attr=word) if word in self._shared:
                 self.found.is_table = True
@@ -269,11 +271,11 @@ class _Reader:
             return  # of its own object
         self._change(value)
         if self.origin(value).words:
-            self.found.changed.far.add(word)
+            self.found.mutations.far.add(word)
 
     def _change_given(self, value: ast.expr) -> None:
         name = root_name(value)
-        self.found.fills_given |= name in self._parameters - {"self"}
+        self.found.fills_parameters |= name in self._parameters - {"self"}
         self.found.is_table |= name in _OWNERS
 
     def _decorated(self, node: ast.AST) -> None:
@@ -304,11 +306,11 @@ class _Reader:
         """Whether it is what a function was given, which may be a function or a class."""
         return isinstance(node, ast.Name) and node.id in self._parameters - {"self"}
 
-    def _call_of(self, called: ast.expr, words: set[str]) -> Call:
+    def _call_of(self, callee: ast.expr, words: set[str]) -> Call:
         """What ``MODELS.add``, ``MODELS.add("a")`` or ``MODELS`` gets when it is called."""
-        while isinstance(called, ast.Call):
-            called = called.func
-        return Call(self.origin(called), last_name(called), words)
+        while isinstance(callee, ast.Call):
+            callee = callee.func
+        return Call(self.origin(callee), last_name(callee), words)
 
 
 @lru_cache(maxsize=1 << 12)

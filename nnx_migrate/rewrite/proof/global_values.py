@@ -25,14 +25,14 @@ class _Bound:
     Attributes:
       values: what assignments and loops bind.
       words: the words of these values.
-      defined: functions and classes that stand in blocks.
-      imported: names that imports in blocks bind.
+      definitions: functions and classes that stand in blocks.
+      imports: names that imports in blocks bind.
     """
 
     values: dict[str, list[ast.expr]] = field(default_factory=dict)
     words: dict[str, set[str]] = field(default_factory=dict)
-    defined: set[str] = field(default_factory=set)
-    imported: set[str] = field(default_factory=set)
+    definitions: set[str] = field(default_factory=set)
+    imports: set[str] = field(default_factory=set)
 
 
 class Globals:
@@ -42,11 +42,11 @@ class Globals:
         self,
         project: Project,
         statements: Mapping[Key, list[ast.stmt]],
-        imported: Mapping[str, Mapping[str, str]],
+        imports: Mapping[str, Mapping[str, str]],
     ) -> None:
         self._project = project
         self._statements = statements
-        self._renamed = imported
+        self._renamed = imports
         self._bound = cache(self._bound_by)
 
     def words(self, key: Key, word: str) -> Iterable[str]:
@@ -55,14 +55,14 @@ class Globals:
 
     def is_defined(self, key: Key, word: str) -> bool:
         """Whether it is a function or class of a block: ``if FAST: def register(make): ...``."""
-        return word in self._bound(key).defined
+        return word in self._bound(key).definitions
 
     def may_keep(self, key: Key, word: str, *, is_called: bool = False) -> bool:
         """Whether it may be an object that keeps what its methods, or calls of it, are given."""
         bound = self._bound(key)
         if word in bound.values:
             return any(self._keeps(key[0], one, is_called) for one in bound.values[word])
-        return word not in bound.imported | bound.defined
+        return word not in bound.imports | bound.definitions
 
     def _bound_by(self, key: Key) -> _Bound:
         found = _Bound()
@@ -73,9 +73,9 @@ class Globals:
                     words = renamed({*names_of(value)}, self._renamed[key[0]])
                     found.words.setdefault(name, set()).update(words)
             if isinstance(node, DEFINITIONS):
-                found.defined.add(node.name)
+                found.definitions.add(node.name)
             if isinstance(node, ast.Import | ast.ImportFrom):
-                found.imported.update(names_bound_at(node))
+                found.imports.update(names_bound_at(node))
         return found
 
     def _keeps(self, module: str, value: ast.AST, is_called: bool, depth: int = 4) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.proof.pieces import DEFINITIONS, Key, import_renames, pieces
-from nnx_migrate.rewrite.proof.tables import Filled
+from nnx_migrate.rewrite.proof.tables import TableLinks
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.facts import Fact
@@ -72,17 +72,17 @@ def graph_of(project: Project) -> Graph:
             met = {*told.values()} if one.word is None else {*_told(told, one.word)}
             graph.names[at] |= met
             opened |= {(at, key) for key in met}
-    filled = Filled(project, graph.statements, renamed)
+    filled = TableLinks(project, graph.statements, renamed)
     for readers, fillers in [*filled.links(graph.names, meant, opened)]:
         for reader in readers:
             graph.names[reader] |= fillers - {reader}
     return graph
 
 
-def _definers(defined: Mapping[str, Mapping[str, Key]]) -> dict[str, dict[str, Key]]:
+def _definers(definitions: Mapping[str, Mapping[str, Key]]) -> dict[str, dict[str, Key]]:
     """The nodes that define a word, by the word and the name of their module."""
     found: dict[str, dict[str, Key]] = defaultdict(dict)
-    for module, every in defined.items():
+    for module, every in definitions.items():
         for word, key in every.items():
             found[word][module] = key
     return found
@@ -100,9 +100,9 @@ def _meant(
     return found
 
 
-def _told(defined: Mapping[str, Key], word: str) -> Iterator[Key]:
-    if word in defined:
-        yield defined[word]
+def _told(definitions: Mapping[str, Key], word: str) -> Iterator[Key]:
+    if word in definitions:
+        yield definitions[word]
 
 
 def _read(module: Module, graph: Graph) -> dict[str, Key]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.proof.graph import Graph
 from nnx_migrate.rewrite.proof.members import classes_of, made_of
-from nnx_migrate.rewrite.proof.value_uses import INTERFACE, is_carried
+from nnx_migrate.rewrite.proof.value_uses import INTERFACE, is_supported
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.modules import FUNCTIONS
 from nnx_migrate.source.names import FunctionNode
@@ -41,7 +41,7 @@ class Read:
     """An attribute that is read of what may be a bound module.
 
     Attributes:
-      carried: whether what is done with it works inside of explicit modules.
+      is_supported: whether what is done with it works inside of explicit modules.
       beside: what else the code reads of that module each time; only what has all of it can be meant.
       classes: the classes that the module is of, where that is known.
     """
@@ -49,7 +49,7 @@ class Read:
     word: str
     path: str
     line: int
-    carried: bool
+    is_supported: bool
     beside: frozenset[str] = frozenset()
     classes: frozenset[str] | None = None
 
@@ -111,7 +111,7 @@ def _in(
         if not isinstance(node, ast.Attribute) or is_self(node.value):
             continue
         if not is_no_module(project, module, node.value):
-            carried = is_carried(project, module, node)
+            carried = is_supported(project, module, node)
             made = classes_of(project, module, node.value)
             yield Read(node.attr, module.path, node.lineno, carried, classes=made), node
 
@@ -168,13 +168,13 @@ def _readers(project: Project, module: Module, call: ast.Call) -> list[ast.AST] 
     parents = module.parents
     if isinstance(call.func, ast.Attribute) and call.func.attr == "bind":
         above = parents.above(call)
-        return [above[-2]] if len(above) > 1 and is_carried(project, module, call) else None
+        return [above[-2]] if len(above) > 1 and is_supported(project, module, call) else None
     given = [one.value for one in call.keywords if one.arg == "method"] or call.args[:1]
     functions = _functions(module, given[0]) if given else []
     for function in functions:
         first = _first(function)
         loads = (one for one in each(function, ast.Name) if one.id == first)
-        if first is None or not all(is_carried(project, module, one) for one in loads):
+        if first is None or not all(is_supported(project, module, one) for one in loads):
             return None
     return [*functions] or None
 
@@ -256,15 +256,15 @@ def _members(cls: ClassInfo) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def _functions(module: Module, given: ast.expr) -> list[FunctionNode]:
+def _functions(module: Module, argument: ast.expr) -> list[FunctionNode]:
     """The functions of the file that an argument may be."""
-    if isinstance(given, ast.Lambda):
-        return [given]
-    if not isinstance(given, ast.Name):
+    if isinstance(argument, ast.Lambda):
+        return [argument]
+    if not isinstance(argument, ast.Name):
         return []
-    bound = [one for one in each(module.tree, ast.Name) if one.id == given.id]
-    named = [one for one in each(module.tree, ast.arg) if one.arg == given.id]
+    bound = [one for one in each(module.tree, ast.Name) if one.id == argument.id]
+    named = [one for one in each(module.tree, ast.arg) if one.arg == argument.id]
     if named or any(not isinstance(one.ctx, ast.Load) for one in bound):
         return []
     every = (one for one in each(module.tree, ast.FunctionDef))
-    return [one for one in every if one.name == given.id]
+    return [one for one in every if one.name == argument.id]

@@ -9,7 +9,7 @@ from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decorators
-from nnx_migrate.rewrite.loading import Loaded
+from nnx_migrate.rewrite.loading import RewriteInput
 from nnx_migrate.rewrite.proof.changed_layers import changed_layers
 from nnx_migrate.rewrite.proof.class_fields import class_field_doubts
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
@@ -23,49 +23,51 @@ from nnx_migrate.source.walking import each, uncalled, walk
 
 
 def judge(
-    loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: RewriteResult, team: Team
+    inputs: RewriteInput, attempt: Attempt, books: ledger.Ledger, result: RewriteResult, team: Team
 ) -> dict[str, Doubt]:
     """Converted classes that may not be explicit, by name: what of each is not proven.
 
     Code around them builds them by ``lazy(Class)``, so each is judged by itself.
     """
-    targets = frozenset(module.name for module in loaded.targets.values())
-    left = _left(books, result, staying_names(loaded.project, attempt.decisions))
-    doubts = dict(_inside(loaded, attempt, [*left, *_uses(loaded, attempt)]))
-    doubts |= _unserved(loaded, attempt, books)
-    doubts |= dict(class_field_doubts(loaded.project, attempt))
-    if change := changed_layers(loaded.project):
-        doubts |= dict.fromkeys(attempt.decisions.converted, change)
-    return doubts | lazy_doubts(loaded.project, targets, attempt, graph_of(loaded.project), team)
+    targets = frozenset(module.name for module in inputs.targets.values())
+    left = _left(books, result, staying_names(inputs.project, attempt.decisions))
+    doubts = dict(_inside(inputs, attempt, [*left, *_uses(inputs, attempt)]))
+    doubts |= _unserved(inputs, attempt, books)
+    doubts |= dict(class_field_doubts(inputs.project, attempt))
+    if change := changed_layers(inputs.project):
+        doubts |= dict.fromkeys(attempt.decisions.conversions, change)
+    return doubts | lazy_doubts(inputs.project, targets, attempt, graph_of(inputs.project), team)
 
 
-def _inside(loaded: Loaded, attempt: Attempt, doubts: list[Doubt]) -> Iterator[tuple[str, Doubt]]:
+def _inside(
+    inputs: RewriteInput, attempt: Attempt, doubts: list[Doubt]
+) -> Iterator[tuple[str, Doubt]]:
     """What is unproven in the text of a class."""
-    for name in attempt.decisions.converted:
-        cls = loaded.project.linen[name]
+    for name in attempt.decisions.conversions:
+        cls = inputs.project.linen[name]
         lines = range(cls.node.lineno, (cls.node.end_lineno or cls.node.lineno) + 1)
         for one in doubts:
             if one.path == cls.module.path and one.line in lines:
                 yield name, one
 
 
-def _unserved(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[str, Doubt]:
+def _unserved(inputs: RewriteInput, attempt: Attempt, books: ledger.Ledger) -> dict[str, Doubt]:
     """Classes that functions take by annotation and call in Linen's way, and that others build.
 
     ``def create(key, actor: Actor): return actor.init(key, x)`` in a library: who hands in an actor
     writes ``Actor(8)``, out of sight.
     """
     reason = "its callers call Linen's methods on it, and what they are given is built elsewhere"
-    converted = (loaded.project.linen[name] for name in attempt.decisions.converted)
+    converted = (inputs.project.linen[name] for name in attempt.decisions.conversions)
     return {
         cls.name: Doubt(cls.module.path, cls.node.lineno, reason)
         for cls in converted
-        if cls.dotted in books.unserved
+        if cls.dotted in books.missing_lazy_forms
     }
 
 
-def _uses(loaded: Loaded, attempt: Attempt) -> Iterator[Doubt]:
-    return (Doubt(*use) for use in doubtful_uses(loaded.project, attempt))
+def _uses(inputs: RewriteInput, attempt: Attempt) -> Iterator[Doubt]:
+    return (Doubt(*use) for use in doubtful_uses(inputs.project, attempt))
 
 
 def _left(
@@ -104,11 +106,11 @@ _CLASS_NAMES = ("cls", "class", "type", "factory", "ctor", "constructor")
 
 def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
     """Places of converted classes that do with a class what nobody has proven."""
-    converted = [project.linen[name] for name in attempt.decisions.converted]
+    converted = [project.linen[name] for name in attempt.decisions.conversions]
     for cls in converted:
         yield from _keepers(project, cls)
         yield from _borrowed(project, cls)
-        if cls.name in attempt.placed:
+        if cls.name in attempt.mentions:
             continue  # every place that builds it shows what the fields are given
         for use in _classes_in_fields(project, cls):
             yield use

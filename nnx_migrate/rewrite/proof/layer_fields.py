@@ -39,14 +39,14 @@ def held_layers(project: Project, classes: Iterable[ClassInfo]) -> Held:
     return found
 
 
-def layer_field_reads(held: Held, module: Module) -> Iterator[tuple[str, Doubt]]:
+def layer_field_reads(finder: Held, module: Module) -> Iterator[tuple[str, Doubt]]:
     """Classes of whose layers a field is read that the layer of NNX does not keep under that name."""
-    if not any(f".{name}" in module.text for name in held):
+    if not any(f".{name}" in module.text for name in finder):
         return
     for node in module.nodes:
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
-        for name, layer in held.get(_read_of(module, node.value) or "", ()):
+        for name, layer in finder.get(_read_of(module, node.value) or "", ()):
             kept = layer.attributes is None or layer.attributes.get(node.attr) == node.attr
             if node.attr in layer.fields and not kept:
                 reason = f"{node.attr} of nn.{layer.name} is read here, which NNX's may not keep"

@@ -34,7 +34,7 @@ from nnx_migrate.rewrite.proof.reading import (
     said,
 )
 from nnx_migrate.rewrite.proof.starts import said_around_starts
-from nnx_migrate.rewrite.proof.temporary_modules import is_dropped
+from nnx_migrate.rewrite.proof.temporary_modules import is_temporary
 from nnx_migrate.rewrite.proof.unbound import (
     is_special,
     methods_of,
@@ -66,7 +66,7 @@ def lazy_doubts(
     found: dict[str, Doubt] = {}
     judge = _Judge(project, targets, attempt, graph, team)
     for name, doubt in judge.doubts():
-        if name in attempt.decisions.converted:
+        if name in attempt.decisions.conversions:
             found.setdefault(name, doubt)
     return found
 
@@ -81,11 +81,11 @@ class _Judge:
 
     def __post_init__(self) -> None:
         linen = self.project.linen
-        self.converted = [linen[name] for name in sorted(self.attempt.decisions.converted)]
+        self.converted = [linen[name] for name in sorted(self.attempt.decisions.conversions)]
         self.by_word: dict[str, list[ClassInfo]] = {}
         for cls in self.converted:
             self.by_word.setdefault(cls.node.name, []).append(cls)
-        converted = self.attempt.decisions.converted
+        converted = self.attempt.decisions.conversions
         decisions = self.attempt.decisions
         scopes = [one for one in decisions.scope_functions.values() if not one.stays]
         self.explicit = frozenset(
@@ -148,7 +148,7 @@ class _Judge:
             if id(node) in handled or place.context in (Context.ANNOTATION, Context.BASE):
                 continue
             line = getattr(node, "lineno", 1)
-            failure = self.attempt.failed.get(module.path)
+            failure = self.attempt.failures.get(module.path)
             named = class_named(self.project, node, place.scope)
             for word, member in _mentions(node):
                 reason = failure.reason if failure else f"{word} is named here"
@@ -192,7 +192,7 @@ class _Judge:
         if id(node) in self.explicit:
             return None
         lazy = self.attempt.lazy.get(module.path, frozenset())
-        edited = self.attempt.edited.get(module.path, frozenset())
+        edited = self.attempt.edited_nodes.get(module.path, frozenset())
         scope = Scope(module).around(node)
         for one in _evaluated(node, edited):
             line = getattr(one, "lineno", 1)
@@ -203,7 +203,7 @@ class _Judge:
         return None
 
     def _is_dropped(self, module: Module, node: ast.AST) -> bool:
-        return is_dropped(self.project, places_of(module, self.explicit), node)
+        return is_temporary(self.project, places_of(module, self.explicit), node)
 
     def _is_linen(self, scope: Scope, node: ast.AST) -> bool:
         if not isinstance(node, ast.Name | ast.Attribute):
@@ -217,7 +217,7 @@ class _Judge:
         functions = {one.symbol: one.users for one in decisions.factories}
         scopes = decisions.scope_functions
         functions |= {
-            name: frozenset(decisions.converted) for name, one in scopes.items() if not one.stays
+            name: frozenset(decisions.conversions) for name, one in scopes.items() if not one.stays
         }
         if not functions:
             return
@@ -247,7 +247,7 @@ class _Judge:
     def _read_inside(self) -> dict[str, list[Read]]:
         """Attributes of bound modules that code may read, by name."""
         linen = self.project.linen
-        lazy = [linen[one] for one in linen.keys() - self.attempt.decisions.converted.keys()]
+        lazy = [linen[one] for one in linen.keys() - self.attempt.decisions.conversions.keys()]
         found: dict[str, list[Read]] = {}
         for one in set(reads(self.project, self.graph, lazy, self.explicit)):
             found.setdefault(one.word, []).append(one)
@@ -264,10 +264,10 @@ class _Judge:
             return
         plain = plain_members(self.project, cls)
         kept = own_names(self.attempt.texts, cls)
-        sized = any(map(_is_hidden, self.attempt.decisions.converted[cls.name].new_arguments))
+        sized = any(map(_is_hidden, self.attempt.decisions.conversions[cls.name].new_arguments))
         for name, every in met.items():
             for one in every:
-                if sized or name not in kept or not (one.carried or name in plain):
+                if sized or name not in kept or not (one.is_supported or name in plain):
                     yield one
                     break
 
@@ -275,7 +275,7 @@ class _Judge:
         """Those of the methods that are named where variables may be made: in what stays lazy, and around
         calls of ``init`` that say which method; with the classes that are meant, where that is known."""
         found: dict[str, list[frozenset[str] | None]] = {}
-        linen, converted = self.project.linen, self.attempt.decisions.converted
+        linen, converted = self.project.linen, self.attempt.decisions.conversions
         for name in self._builders_of_lazy() | self._takers_of_lazy():
             keys = keys_of_data(linen[name].node)
             for node in walk(linen[name].node):
@@ -293,18 +293,18 @@ class _Judge:
         decisions = self.attempt.decisions
         explicit = (
             name
-            for name in decisions.converted
+            for name in decisions.conversions
             for site in decisions.sizes[name].sites.values()
             if site.is_lazy and site.kind is not SiteKind.LAYER
         )
-        return frozenset((*(self.project.linen.keys() - decisions.converted.keys()), *explicit))
+        return frozenset((*(self.project.linen.keys() - decisions.conversions.keys()), *explicit))
 
     def _takers_of_lazy(self) -> frozenset[str]:
         """Explicit classes that call lazy modules which code gives them, or may give out of sight."""
         attempt = self.attempt
         unseen = (one for one in attempt.values if attempt.modules_in.get(one))
-        given = {*attempt.taking, *unseen} & attempt.decisions.converted.keys()
-        return frozenset() if attempt.handed is None else attempt.handed.takers(given)
+        given = {*attempt.taking, *unseen} & attempt.decisions.conversions.keys()
+        return frozenset() if attempt.module_fields is None else attempt.module_fields.takers(given)
 
     def _may_start(self, cls: ClassInfo, owners: frozenset[str] | None) -> bool:
         linen = self.project.linen
@@ -341,7 +341,7 @@ class _Judge:
                 yield cls.name, Doubt(read.path, read.line, why)
 
 
-def _evaluated(node: ast.AST, edited: frozenset[int]) -> Iterator[ast.AST]:
+def _evaluated(node: ast.AST, edited_nodes: frozenset[int]) -> Iterator[ast.AST]:
     """All nodes but annotations and what edited calls call; of a dotted name only the whole."""
     todo = [node]
     while todo:
@@ -350,7 +350,7 @@ def _evaluated(node: ast.AST, edited: frozenset[int]) -> Iterator[ast.AST]:
         if isinstance(one, ast.Attribute) and dotted(one):
             continue
         for name, value in ast.iter_fields(one):
-            is_called = name == "func" and id(one) in edited
+            is_called = name == "func" and id(one) in edited_nodes
             if name not in ("annotation", "returns") and not is_called:
                 children = value if isinstance(value, list) else [value]
                 todo.extend(child for child in children if isinstance(child, ast.AST))
@@ -390,4 +390,4 @@ def _is_hidden(size: SizeArgument) -> bool:
 
 
 def _place(read: Read) -> tuple[bool, str, int]:
-    return read.carried, read.path, read.line
+    return read.is_supported, read.path, read.line

@@ -66,20 +66,20 @@ def _written(module: Module) -> frozenset[str]:
 
 
 def _meant(
-    project: Project, place: Place, node: ast.Name | ast.Attribute, hooked: frozenset[str]
+    project: Project, place: Place, node: ast.Name | ast.Attribute, hook_modules: frozenset[str]
 ) -> tuple[str, str | None]:
     """The module whose hook gives a name that is read, and the name there."""
     for symbol in project.meanings(node, place.scope):
         home, rest = project.split(symbol)
         if (
             home is not None
-            and home.name in hooked
+            and home.name in hook_modules
             and len(rest) == 1
             and rest[0] not in home.table
         ):
             return home.name, rest[0]
     if isinstance(node, ast.Name) and place.scope.lookup(node.id) is None:
-        starred = hooked.intersection(project.stars.starred(place.scope.module))
+        starred = hook_modules.intersection(project.stars.starred(place.scope.module))
         if starred and not hasattr(builtins, node.id):
             return min(starred), node.id
     return "", None

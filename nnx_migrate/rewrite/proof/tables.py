@@ -23,29 +23,29 @@ _Named = Mapping[Key, set[Key]]
 _Words = Mapping[Key, Mapping[str, set[Key]]]
 
 
-class Filled:
+class TableLinks:
     """The links from who reads a table to who fills it."""
 
     def __init__(
         self,
         project: Project,
         statements: Mapping[Key, list[ast.stmt]],
-        imported: Mapping[str, Mapping[str, str]],
+        imports: Mapping[str, Mapping[str, str]],
     ) -> None:
         self._statements = statements
-        self._globals = Globals(project, statements, imported)
+        self._globals = Globals(project, statements, imports)
         every = uses_by_module(project).values()
         self._uses = {key: one for uses in every for key, one in uses.items()}
         self._changes = changed_globals(project).may_change
         self._loaded: dict[Key, frozenset[str]] = {}
 
     def links(
-        self, named: _Named, words: _Words, opened: set[tuple[Key, Key]]
+        self, named: _Named, words: _Words, open_links: set[tuple[Key, Key]]
     ) -> Iterator[tuple[set[Key], set[Key]]]:
         """For each table the nodes that read it, and those that fill it.
 
         ``named`` is what each node names, ``words`` which nodes each of its words may mean, and
-        ``opened`` pairs of a node and of one that it may get without any word.
+        ``open_links`` pairs of a node and of one that it may get without any word.
         """
         users: dict[Key, set[Key]] = {}
         for key, every in named.items():
@@ -56,11 +56,11 @@ class Filled:
             for one in every:
                 users.setdefault(one, set()).add(key)
         for table, fillers in self._fillers(users, handed, words).items():
-            yield {*self._readers(*table, users, words, opened)}, fillers
+            yield {*self._readers(*table, users, words, open_links)}, fillers
 
     def _fillers(self, users: _Named, handed: _Named, words: _Words) -> Mapping[Table, set[Key]]:
         """Who fills each table, also through functions that it hands what is to be put there."""
-        returned = _Returned(self._uses, words)
+        returned = _Results(self._uses, words)
         fills = {key: self._filled(key, words, returned) for key in self._uses}
         found: dict[Table, set[Key]] = {}
         for key, tables in fills.items():
@@ -87,13 +87,13 @@ class Filled:
         word: str | None,
         users: Mapping[Key, set[Key]],
         words: _Words,
-        opened: set[tuple[Key, Key]],
+        open_links: set[tuple[Key, Key]],
     ) -> Iterator[Key]:
         if word is None or word in self._loads(table):
             yield table  # and so all who name it
             return
         for user in users.get(table, ()):
-            if table in words[user].get(word, ()) or (user, table) in opened:
+            if table in words[user].get(word, ()) or (user, table) in open_links:
                 yield user
 
     def _loads(self, key: Key) -> frozenset[str]:
@@ -125,17 +125,17 @@ class Filled:
 
     # ---- what a node fills
 
-    def _filled(self, key: Key, words: _Words, returned: _Returned) -> set[Table]:
+    def _filled(self, key: Key, words: _Words, results: _Results) -> set[Table]:
         uses, meant = self._uses[key], words[key]
-        found = {*self._changed(uses.changed, meant, words)}
-        for origin, others in returned.of(uses.changed.results, meant):
+        found = {*self._changed(uses.mutations, meant, words)}
+        for origin, others in results.of(uses.mutations.results, meant):
             found |= {*self._changed(origin, others, words)}
         found |= {*self._given(uses, meant, words)}
         if uses.is_table and self._is_class(key):
             found.add((key, None))
         home = (key[0], "")
         found |= {(home, word) for word in uses.bound if home in meant.get(word, ())}
-        if "globals" in uses.changed.results and home in self._uses:
+        if "globals" in uses.mutations.results and home in self._uses:
             found.add((home, None))
         return found
 
@@ -156,15 +156,15 @@ class Filled:
         for one in uses.calls:
             if FUNCTION not in one.words and not any(key[1] for key in _meant(one.words, meant)):
                 continue
-            for key, word in self._behind(one.called.words, meant, words):
+            for key, word in self._behind(one.callee.words, meant, words):
                 if not key[1] and self._globals.may_keep(key, word, is_called=word == one.last):
                     yield key, word
                 if not key[1] and self._globals.is_defined(key, word):
                     yield key, None
-            for key, word in self._behind(one.called.far, meant, words):
+            for key, word in self._behind(one.callee.far, meant, words):
                 if not key[1] and self._changes(key[0], word):
                     yield key, word
-            if any(self._uses[key].fills_given for key in meant.get(one.last, ()) if key[1]):
+            if any(self._uses[key].fills_parameters for key in meant.get(one.last, ()) if key[1]):
                 for key, word in self._behind(one.words, meant, words):
                     is_object = not key[1] and self._globals.may_keep(key, word)
                     if is_object and self._changes(key[0], word):
@@ -174,7 +174,7 @@ class Filled:
         return any(isinstance(one, ast.ClassDef) for one in self._statements[key])
 
 
-class _Returned:
+class _Results:
     """What functions of the project return."""
 
     def __init__(self, uses: Mapping[Key, Uses], words: _Words) -> None:
@@ -191,7 +191,7 @@ class _Returned:
             for key in _meant(names, known) - seen:
                 seen.add(key)
                 if key[1]:
-                    origin = self._uses[key].returned
+                    origin = self._uses[key].results
                     yield origin, self._words[key]
                     todo.append((origin.results, self._words[key]))
 

@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.rewrite.outside.places import Places
 from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.value_uses import hands_attributes
-from nnx_migrate.sizes.parentless import unattached
+from nnx_migrate.sizes.parentless import parentless_calls
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.names import named_parameters
@@ -32,11 +32,11 @@ _SEVERAL = frozenset(
 _ANY = frozenset({"callable", "object", "type"})  # builtins that do not say what a value is
 
 
-def is_dropped(project: Project, places: Places, node: ast.AST) -> bool:
+def is_temporary(project: Project, places: Places, node: ast.AST) -> bool:
     """Whether a name of a class stands where its module is made, run on variables, and nothing more."""
     place = places[node]
     call, cls = place.parent, class_named(project, node, place.scope)
-    if cls is None or not isinstance(call, ast.Call) or id(call) not in unattached(project):
+    if cls is None or not isinstance(call, ast.Call) or id(call) not in parentless_calls(project):
         return False
     if any(_may_be_given_modules(project, places, cls, call)):
         return False

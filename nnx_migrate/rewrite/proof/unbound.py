@@ -92,30 +92,30 @@ Method: TypeAlias = tuple[ClassInfo, ast.FunctionDef]
 
 @dataclass(frozen=True)
 class _Reach:
-    """What the methods of a class reach; ``stored`` are the attributes that they set."""
+    """What the methods of a class reach; ``attributes`` are those that they set."""
 
     project: Project
     cls: ClassInfo
-    stored: frozenset[str]
+    attributes: frozenset[str]
 
     def needs_variables(self, name: str) -> bool:
         """Whether a method reaches a variable or a submodule, itself or in methods that it calls."""
         return self._reaches(self.cls.find(name), frozenset())
 
-    def _reaches(self, found: Method | None, above: frozenset[int]) -> bool:
-        if found is None or id(found[1]) in above:
+    def _reaches(self, method: Method | None, above: frozenset[int]) -> bool:
+        if method is None or id(method[1]) in above:
             return False
-        if self.project.is_compact(*found):
+        if self.project.is_compact(*method):
             return True
-        words = {word for node in walk(found[1]) for word in self._words(node)}
-        if words & (_BOUND | self.stored):
+        words = {word for node in walk(method[1]) for word in self._words(node)}
+        if words & (_BOUND | self.attributes):
             return True
-        methods = [*map(self.cls.find, sorted(words)), *self._of_bases(found)]
-        return any(self._reaches(one, above | {id(found[1])}) for one in methods)
+        methods = [*map(self.cls.find, sorted(words)), *self._of_bases(method)]
+        return any(self._reaches(one, above | {id(method[1])}) for one in methods)
 
-    def _of_bases(self, found: Method) -> Iterator[Method]:
+    def _of_bases(self, caller: Method) -> Iterator[Method]:
         """Methods that a method calls as ``super().name(...)`` or ``Base.name(self, ...)``."""
-        owner, method = found
+        owner, method = caller
         bases = self.cls.mro[self.cls.mro.index(owner) + 1 :]
         for one in each(method, ast.Attribute):
             match one.value:

@@ -32,7 +32,7 @@ INTERFACE = frozenset(
 )
 
 
-def is_carried(project: Project, module: Module, node: ast.AST, depth: int = 8) -> bool:
+def is_supported(project: Project, module: Module, node: ast.AST, depth: int = 8) -> bool:
     """Whether code only calls, reads, applies and looks at a value."""
     parents = module.parents
     parent = parents.of(node)
@@ -49,18 +49,20 @@ def is_carried(project: Project, module: Module, node: ast.AST, depth: int = 8) 
             return name not in INTERFACE
         case ast.Call(func=function) if function is node:
             hands = isinstance(node, ast.Attribute) and node.attr in _handing(project)
-            return not hands or is_carried(project, module, parent, depth - 1)
+            return not hands or is_supported(project, module, parent, depth - 1)
         case ast.Call(func=ast.Name(id=name)) if name in _LOOKS:
             return True
         case ast.IfExp(test=test) if test is node:
             return True
         case ast.Subscript() | ast.BoolOp() | ast.IfExp():
-            return is_carried(project, module, parent, depth - 1)
+            return is_supported(project, module, parent, depth - 1)
         case ast.Assign(targets=[ast.Name(id=name)]):
             around = parents.function(node)
             loads = walk(around) if around is not None else ()
             named = [one for one in loads if is_name(one, name)]
-            return bool(named) and all(is_carried(project, module, one, depth - 1) for one in named)
+            return bool(named) and all(
+                is_supported(project, module, one, depth - 1) for one in named
+            )
         case ast.Return():
             method = parents.function(node)
             is_method = isinstance(parents.of(method) if method is not None else None, ast.ClassDef)
@@ -69,7 +71,7 @@ def is_carried(project: Project, module: Module, node: ast.AST, depth: int = 8) 
                 and isinstance(method, ast.FunctionDef)
                 and all(
                     isinstance(home.parents.of(one), ast.Call)
-                    and is_carried(project, home, one, depth - 1)
+                    and is_supported(project, home, one, depth - 1)
                     for home, one in _attributes(project, method.name)
                 )
             )

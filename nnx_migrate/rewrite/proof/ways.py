@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.module_hooks import hooked_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
-from nnx_migrate.source.linen_modules import linked_modules
+from nnx_migrate.source.linen_modules import linen_modules
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.takers import takers
 
@@ -29,7 +29,7 @@ class Ways:
 @Fact  # every attempt of a run asks
 def ways(project: Project) -> Ways:
     """Read the places of a project where code may get a class."""
-    linked = linked_modules(project)
+    linked = linen_modules(project)
     by_place: list[Access] = []
     by_name: list[Access] = []
     for module in project.modules.values():

@@ -27,7 +27,7 @@ from nnx_migrate.sizes.attributes import call_method
 from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import symbol_spelled, symbol_value
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.handed_classes import check_handed
+from nnx_migrate.sizes.handed_classes import check_class_arguments
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -58,7 +58,7 @@ def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
     called = method[0] if isinstance(method, tuple) else method
     if _takes_any(called) and _spreads_unknown(interpreter, node, frame):
         kwargs[SPREAD] = Unknown("spread")
-    check_handed(interpreter, called, (*args, *kwargs.values()), node, frame)
+    check_class_arguments(interpreter, called, (*args, *kwargs.values()), node, frame)
     if isinstance(method, tuple):
         return call_method(interpreter, base, name, args, kwargs, node, frame)
     return interpreter.call(method, args, kwargs, node, frame)

@@ -11,10 +11,10 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.joining import join
 from nnx_migrate.abstract.questions import held_modules
 from nnx_migrate.abstract.values import (
-    Extended,
+    ExtendedList,
     Record,
-    Repeated,
     RepeatedDict,
+    RepeatedItem,
     Sequence,
     Static,
     Unknown,
@@ -77,7 +77,7 @@ def read_comprehension(
         finally:
             interpreter.loops.pop()
         length = None if generator.ifs else loop.rounds
-        return Repeated(item, length, node, dict(loop.last))
+        return RepeatedItem(item, length, node, dict(loop.last))
     finally:
         _leave(frame, node, {**saved, **named})
 
@@ -146,7 +146,7 @@ def _entries(interpreter: Interpreter, node: ast.DictComp, frame: Frame) -> Valu
         values = [one] * len(keys)
         if any(True for _ in held_modules(one)):
             length = ex.literal(len(keys)) if keys else loop.rounds
-            return RepeatedDict(Repeated(one, length, node, dict(loop.last)))
+            return RepeatedDict(RepeatedItem(one, length, node, dict(loop.last)))
         if _follows(node.value, frozenset(target_names(generator.target))):
             return Unknown("a dict of values that differ")
     if not keys or len(values) != len(set(keys)):
@@ -217,5 +217,5 @@ def _kept(items: list[tuple[bool | None, Value]], node: ast.expr) -> Value:
     if doubtful is None:
         return Sequence(values, is_list=True)
     rest = functools.reduce(functools.partial(join, None), values[doubtful:])
-    repeated = Repeated(rest, None, node)
-    return Extended(values[:doubtful], repeated) if doubtful else repeated
+    repeated = RepeatedItem(rest, None, node)
+    return ExtendedList(values[:doubtful], repeated) if doubtful else repeated

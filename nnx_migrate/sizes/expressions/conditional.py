@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.joining import join, join_given
+from nnx_migrate.abstract.joining import join, join_by_presence
 from nnx_migrate.abstract.values import Value
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.expressions.doubtful import doubtful
@@ -37,5 +37,5 @@ def conditional(
     return (
         join(test, yes, no)
         if test is not None
-        else join_given(met.presence, unmet.presence, yes, no)
+        else join_by_presence(met.presence, unmet.presence, yes, no)
     )

@@ -13,9 +13,9 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.questions import is_none
 from nnx_migrate.abstract.values import (
     Array,
-    Extended,
-    Joined,
-    Repeated,
+    ConcatenatedList,
+    ExtendedList,
+    RepeatedItem,
     Sequence,
     Static,
     Unknown,
@@ -48,7 +48,7 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
         return _index_open(interpreter, array, parts, consumed, frame)
     picks = {id(p): _pick(interpreter, p, frame) for p in parts if _is_pick(p)}
     if any(one is None or one.rank != 0 for one in picks.values()):
-        interpreter.ranks.wanted |= array.rank is None or None in picks.values()
+        interpreter.ranks.lacks_ranks |= array.rank is None or None in picks.values()
         return _gathered(interpreter, array, before, after, picks, frame)
     if has_dots:
         return _index_tail(interpreter, array, before, after, frame)
@@ -57,17 +57,17 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
 
 
 def _index_open(
-    interpreter: Interpreter, array: Array, parts: list[ast.expr], consumed: int, frame: Frame
+    interpreter: Interpreter, array: Array, parts: list[ast.expr], axis_count: int, frame: Frame
 ) -> Value:
     """Indexing an array of unknown rank: the axes behind the indexed ones stay."""
     while parts and _is_full(parts[-1:]):  # they change nothing
-        parts, consumed = parts[:-1], consumed - 1
+        parts, axis_count = parts[:-1], axis_count - 1
     if not parts:
         return array
     picks = [part for part in parts if not isinstance(part, ast.Slice) and not _adds_axis(part)]
     added = sum(1 for part in parts if _adds_axis(part))
     numbers = [_pick(interpreter, part, frame) for part in picks]
-    rest = interpreter.ranks.behind(array, consumed - 1, added - len(picks))
+    rest = interpreter.ranks.behind(array, axis_count - 1, added - len(picks))
     if all(one is not None and one.rank == 0 for one in numbers):
         return rest
     return replace(rest, grown=None)  # an index that is an array brings axes of its own
@@ -151,7 +151,11 @@ def _may_be_several(
     if isinstance(value, Unknown) or is_none(value) or _is_ellipsis(value):
         return True
     is_list = isinstance(value, Sequence) and value.is_list
-    return is_alone and isinstance(value, Sequence | Repeated | Extended | Joined) and not is_list
+    return (
+        is_alone
+        and isinstance(value, Sequence | RepeatedItem | ExtendedList | ConcatenatedList)
+        and not is_list
+    )
 
 
 def _is_ellipsis(value: Value) -> bool:

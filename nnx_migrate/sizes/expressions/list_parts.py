@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import Instance, Repeated, Static, Submodule, Value
+from nnx_migrate.abstract.values import Instance, RepeatedItem, Static, Submodule, Value
 from nnx_migrate.sizes.expressions.sure_calls import (
     are_only_counted,
     are_surely_called,
@@ -113,7 +113,7 @@ def slices(index: ast.expr) -> bool:
 # ---- an index that a loop gives: whether its rounds meet every submodule of the list
 
 
-def note_index(interpreter: Interpreter, base: Repeated, key: Value, index: ast.expr) -> None:
+def note_index(interpreter: Interpreter, base: RepeatedItem, key: Value, index: ast.expr) -> None:
     """Note whether the rounds of a loop go through the list of submodules one by one."""
     item = base.item
     if not isinstance(item, Submodule | Instance) or _number(index) is not None:

@@ -16,9 +16,9 @@ from nnx_migrate.abstract.shapes import Dim
 from nnx_migrate.abstract.values import (
     Array,
     Choice,
-    Extended,
-    Joined,
-    Repeated,
+    ConcatenatedList,
+    ExtendedList,
+    RepeatedItem,
     Sequence,
     Static,
     Unknown,
@@ -62,11 +62,11 @@ def combine(left: Value, op: ast.operator, right: Value, ones: Container[str] = 
         return Sequence((*left.items, *right.items), left.is_list)
     if isinstance(left, Sequence) and left.items and isinstance(op, ast.Add):
         match right:
-            case Repeated():
-                return Extended(left.items, right)
-            case Extended(first=known, rest=rest):
-                return Extended((*left.items, *known), rest)
-    if isinstance(op, ast.Add) and isinstance(left, Repeated | Extended | Joined):
+            case RepeatedItem():
+                return ExtendedList(left.items, right)
+            case ExtendedList(first=known, rest=rest):
+                return ExtendedList((*left.items, *known), rest)
+    if isinstance(op, ast.Add) and isinstance(left, RepeatedItem | ExtendedList | ConcatenatedList):
         return joined_lists(left, right)
     if isinstance(left, ShapeOf) and isinstance(right, Sequence):
         left = OpenShape(left.shape_of.known(1), left.shape_of, 0)
@@ -121,7 +121,9 @@ def _again(value: Value, count: Value) -> Value | None:
     number = count.expr if isinstance(count, Static) else None
     if number and number.is_constant and isinstance(number.constant, int) and number.constant <= 64:
         return Sequence(value.items * number.constant, value.is_list)
-    return Repeated(value.items[0], number) if len(value.items) == 1 else Unknown("a list again")
+    return (
+        RepeatedItem(value.items[0], number) if len(value.items) == 1 else Unknown("a list again")
+    )
 
 
 def read_unary(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:

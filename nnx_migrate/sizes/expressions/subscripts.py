@@ -18,14 +18,14 @@ from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
-    Extended,
+    ConcatenatedList,
+    ExtendedList,
     Instance,
-    Joined,
     Library,
     Partial,
     Record,
-    Repeated,
     RepeatedDict,
+    RepeatedItem,
     Sequence,
     Static,
     Submodule,
@@ -58,12 +58,12 @@ def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) 
         key: Value = interpreter.evaluate(index, frame) if not slices(index) else Unknown()
     else:
         key = Unknown()
-    if isinstance(base, Repeated) and isinstance(base.item, Submodule | Instance):
+    if isinstance(base, RepeatedItem) and isinstance(base.item, Submodule | Instance):
         if frame.own:
             leave_part(interpreter, base.item, node)
         elif base.item.owner is interpreter.root:
             leave_part_elsewhere(interpreter, base.item, index)
-    if isinstance(base, Repeated) and not slices(index):
+    if isinstance(base, RepeatedItem) and not slices(index):
         interpreter.apart.add(id(base.item))
     return item_of(interpreter, base, key, index, frame)
 
@@ -82,7 +82,7 @@ def item_of(
     """``base[index]``, where the index has the value `key`."""
     number = constant_of(key)
     match base:
-        case Joined():
+        case ConcatenatedList():
             return item_of(interpreter, alike(base), key, index, frame)
         case Library() if base == VARIABLES:
             return base
@@ -91,13 +91,15 @@ def item_of(
             return join_all(None, [item_of(interpreter, one, key, index, frame) for one in held])
         case Sequence():
             return _of_sequence(interpreter, base, key, index, frame)
-        case Extended():
+        case ExtendedList():
             return _of_extended(interpreter, base, key, index, frame)
-        case Repeated() if isinstance(index, ast.Slice):
-            return replace(base, length=None, reordered=base.reordered or index.step is not None)
-        case Repeated(is_numbered=False):
+        case RepeatedItem() if isinstance(index, ast.Slice):
+            return replace(
+                base, length=None, is_reordered=base.is_reordered or index.step is not None
+            )
+        case RepeatedItem(is_numbered=False):
             return Unknown("an item of a list that only some rounds fill")
-        case Repeated():
+        case RepeatedItem():
             return _of_repeated(interpreter, base, key, index, frame)
         case RepeatedDict(each=every) if _meets_all(interpreter, every, key, index):
             if every.origin is not None:
@@ -138,7 +140,7 @@ def _of_sequence(
 
 
 def _of_extended(
-    interpreter: Interpreter, base: Extended, key: Value, index: ast.expr, frame: Frame
+    interpreter: Interpreter, base: ExtendedList, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
     first, rest, number = base.first, base.rest, constant_of(key)
     if isinstance(number, int) and 0 <= number < len(first):
@@ -151,7 +153,7 @@ def _of_extended(
 
 
 def _of_repeated(
-    interpreter: Interpreter, base: Repeated, key: Value, index: ast.expr, frame: Frame
+    interpreter: Interpreter, base: RepeatedItem, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
     if interpreter.loops and base.origin is not None and not isinstance(base.item, Array):
         loop = interpreter.loops[-1]
@@ -205,7 +207,7 @@ def _leave_choice(
             interpreter.leave(one)
 
 
-def _meets_all(interpreter: Interpreter, values: Repeated, key: Value, index: ast.expr) -> bool:
+def _meets_all(interpreter: Interpreter, values: RepeatedItem, key: Value, index: ast.expr) -> bool:
     """Whether the loop around goes through the keys of a dict as the loop did that made it.
 
     ``self.heads = {k: nn.Dense(1) for k in self.tags}``, ``for k in self.tags: self.heads[k](x)``.
@@ -226,12 +228,12 @@ def _meets_all(interpreter: Interpreter, values: Repeated, key: Value, index: as
     return False
 
 
-def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value) -> None:
+def _note_order(interpreter: Interpreter, loop: Loop, base: RepeatedItem, key: Value) -> None:
     """Whether the rounds of a loop meet the items by an index in the order they were made in."""
     index = key.expr.node if isinstance(key, Static) else None
     counters = {name: zero for one in interpreter.loops for name, zero in one.counters.items()}
-    if base.reordered or not (isinstance(index, ast.Name) and index.id in counters):
-        loop.reordered = True
+    if base.is_reordered or not (isinstance(index, ast.Name) and index.id in counters):
+        loop.is_reordered = True
     elif counters[index.id] and base.origin is not None:
         for one in interpreter.loops:
             if index.id in one.counters:
@@ -299,16 +301,16 @@ def _slice(interpreter: Interpreter, base: Sequence, index: ast.Slice, frame: Fr
     return Sequence(base.items[slice(*bounds)], base.is_list)
 
 
-def _is_filter(rest: Repeated) -> bool:
+def _is_filter(rest: RepeatedItem) -> bool:
     """Whether the items were picked from known ones, so that there may be none."""
     return isinstance(rest.origin, ast.ListComp | ast.GeneratorExp | ast.SetComp)
 
 
-def _rest_of(first: tuple[Value, ...], rest: Repeated, index: ast.Slice) -> Value:
+def _rest_of(first: tuple[Value, ...], rest: RepeatedItem, index: ast.Slice) -> Value:
     """``items[n:]`` of a few known items and what follows."""
     match index:
         case ast.Slice(lower=ast.Constant(value=int(start)), upper=None, step=None):
-            return Extended(first[start:], rest) if start < len(first) else rest
+            return ExtendedList(first[start:], rest) if start < len(first) else rest
         case ast.Slice(lower=None, upper=None, step=None):
-            return Extended(first, rest)
+            return ExtendedList(first, rest)
     return Unknown("a part of a list that is known in part")

@@ -8,13 +8,15 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.classes import arguments_by_field
-from nnx_migrate.source.linen_modules import linked_modules
+from nnx_migrate.source.linen_modules import linen_modules
 from nnx_migrate.source.names import Assignment, last_name
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
 
 Field = tuple[str, str]  # a class and its field
-Given = tuple[ast.expr, Scope, ast.ClassDef | None]  # a value, where it stands, and the class there
+FieldArgument = tuple[
+    ast.expr, Scope, ast.ClassDef | None
+]  # a value, where it stands, and the class there
 COPYING = frozenset({"clone", "copy", "replace"})  # an object, with other values for some fields
 
 
@@ -26,34 +28,36 @@ def fields_with_modules(project: Project) -> frozenset[Field]:
     """
     return frozenset(
         field
-        for field, values in given_to_fields(project).items()
+        for field, values in field_arguments(project).items()
         if any(_holds_module(project, *one) for one in values)
     )
 
 
-def values_given(project: Project, field: Field) -> Iterator[ast.expr]:
+def values_of_field(project: Project, field: Field) -> Iterator[ast.expr]:
     """What constructor calls give a field."""
-    return (value for value, _, _ in given_to_fields(project).get(field, ()))
+    return (value for value, _, _ in field_arguments(project).get(field, ()))
 
 
 @lru_cache(maxsize=2)
-def given_to_fields(project: Project) -> Mapping[Field, list[Given]]:
+def field_arguments(project: Project) -> Mapping[Field, list[FieldArgument]]:
     """What calls give each field of every class that has it; under "" what nobody knows the field of."""
-    found: dict[Field, list[Given]] = {}
-    linked = linked_modules(project)
+    found: dict[Field, list[FieldArgument]] = {}
+    linked = linen_modules(project)
     for module in project.modules.values():
         for node in module.nodes if module.name in linked else ():
             if not isinstance(node, ast.Call) or not (node.args or node.keywords):
                 continue
             scope, around = Scope(module).around(node), module.parents.class_of(node)
-            for field, value in _given_by(project, node, scope):
+            for field, value in _arguments_of_call(project, node, scope):
                 found.setdefault(field, []).append((value, scope, around))
     return found
 
 
-def _given_by(project: Project, call: ast.Call, scope: Scope) -> Iterator[tuple[Field, ast.expr]]:
+def _arguments_of_call(
+    project: Project, call: ast.Call, scope: Scope
+) -> Iterator[tuple[Field, ast.expr]]:
     """The fields that a call sets of the class that it builds, or whose object it copies with others."""
-    symbol, args = constructed(project, scope, call)
+    symbol, args = constructor_call(project, scope, call)
     cls = project.linen.get(symbol or "")
     if cls is None:
         named = {one.arg: one.value for one in call.keywords if one.arg is not None}
@@ -62,11 +66,11 @@ def _given_by(project: Project, call: ast.Call, scope: Scope) -> Iterator[tuple[
             yield from (((one.name, name), named[name]) for name in own if name in named)
         return
     plain = [one for one in call.keywords if one.arg is not None]
-    for name, value in arguments_by_field(cls, args, [*plain, *unpacked(call, scope)]):
+    for name, value in arguments_by_field(cls, args, [*plain, *dict_keywords(call, scope)]):
         yield from (((owner.name, name), value) for owner in cls.mro)
 
 
-def constructed(
+def constructor_call(
     project: Project, scope: Scope, call: ast.Call
 ) -> tuple[str | None, list[ast.expr]]:
     """What a call builds, also by a partial, and what it is given by place."""
@@ -75,13 +79,13 @@ def constructed(
         symbol = project.resolve(args.pop(0), scope)
     match project.definition(symbol) if symbol else None:
         case (Module() as home, ast.Call(args=[_, *_]) as made):  # ``Tanh = partial(Normal, True)``
-            inner, before = constructed(project, Scope(home), made)
+            inner, before = constructor_call(project, Scope(home), made)
             if project.resolve(made.func, Scope(home)) == "functools.partial":
                 return inner, [*before, *args]
     return symbol, args
 
 
-def unpacked(call: ast.Call, scope: Scope) -> Iterator[ast.keyword]:
+def dict_keywords(call: ast.Call, scope: Scope) -> Iterator[ast.keyword]:
     """What a call takes out of dicts: ``Net(**kw)`` after ``kw = {"width": 3}``.
 
     And each dict without a name: it may have been changed in between, or be made elsewhere.

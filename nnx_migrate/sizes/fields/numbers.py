@@ -61,8 +61,8 @@ def may_be_several(project: Project, cls: ClassInfo, text: str) -> bool:
     return any(map(_is_several, _Reading(project, cls).found(node, cls.scope)))
 
 
-def _is_several(found: Found) -> bool:
-    node, _ = found
+def _is_several(numbers: Found) -> bool:
+    node, _ = numbers
     if isinstance(node, ast.BinOp):  # ``(0.5,) * 3``
         return any(isinstance(one, ast.Tuple | ast.List) for one in (node.left, node.right))
     return isinstance(node, ast.Tuple | ast.List | ast.Call)
@@ -80,7 +80,7 @@ def _numbers(project: Project, cls: ClassInfo, text: str) -> frozenset[int | Non
         found = frozenset(reading.integers(node, cls.scope))
         if not reading.is_cyclic:
             break
-        made = reading.made
+        made = reading.numbers
     return found
 
 
@@ -99,7 +99,7 @@ class _Reading:
     project: Project
     cls: ClassInfo
     earlier: _Made = field(default_factory=dict)
-    made: dict[_Place, frozenset[int]] = field(default_factory=dict)
+    numbers: dict[_Place, frozenset[int]] = field(default_factory=dict)
     pending: set[_Place] = field(default_factory=set)
     is_cyclic: bool = False
 
@@ -128,15 +128,15 @@ class _Reading:
     def results(self, node: ast.BinOp, scope: Scope) -> frozenset[int]:
         """The integers that arithmetic may give."""
         place = (scope.module.name, node.lineno, node.col_offset, node.end_col_offset)
-        if place in self.pending or place in self.made:
+        if place in self.pending or place in self.numbers:
             self.is_cyclic |= place in self.pending
-            return self.made.get(place) or self.earlier.get(place, frozenset())
+            return self.numbers.get(place) or self.earlier.get(place, frozenset())
         self.pending.add(place)
         sides = [{*islice(self.integers(one, scope), _MOST)} for one in (node.left, node.right)]
         found = (_result(node.op, first, second) for first, second in product(*sides))
-        self.made[place] = frozenset(one for one in islice(found, _MOST) if one is not None)
+        self.numbers[place] = frozenset(one for one in islice(found, _MOST) if one is not None)
         self.pending.remove(place)
-        return self.made[place]
+        return self.numbers[place]
 
     def found(self, node: ast.expr, scope: Scope) -> Iterator[Found]:
         """The constants, lists and arithmetic that an expression may be."""

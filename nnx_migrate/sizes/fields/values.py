@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.fields.attributes import given_attributes
-from nnx_migrate.sizes.fields.constructor_arguments import given_to_fields
+from nnx_migrate.sizes.fields.constructor_arguments import field_arguments
 from nnx_migrate.sizes.fields.literals import bindings_at, numbers_of_range, parts_of
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
@@ -75,15 +75,15 @@ def given_to_parameter(
 @dataclass
 class _Search:
     project: Project
-    _seen: dict[int, ast.expr] = field(default_factory=dict)  # by id; they are kept for theirs
+    _visited: dict[int, ast.expr] = field(default_factory=dict)  # by id; they are kept for theirs
 
     def values(
         self, node: ast.expr, scope: Scope, around: ast.ClassDef | None = None
     ) -> Iterator[Found]:
         """The values that an expression may have."""
-        if id(node) in self._seen:
+        if id(node) in self._visited:
             return
-        self._seen[id(node)] = node
+        self._visited[id(node)] = node
         match node:
             case ast.Lambda() | ast.Constant() | ast.UnaryOp() | ast.BinOp():
                 yield node, scope
@@ -146,7 +146,7 @@ class _Search:
         cls = self.project.by_node.get(id(around))
         if cls is None:
             return
-        for value, scope, other in given_to_fields(self.project).get((cls.name, name), ()):
+        for value, scope, other in field_arguments(self.project).get((cls.name, name), ()):
             yield from self.values(value, scope, other)
         for heir in self.project.linen.values():
             for one in heir.fields if cls in heir.mro else ():

@@ -11,32 +11,34 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.initial_call import METHOD, fact_argument
-from nnx_migrate.sizes.method_lifts import Unplaced, callers_axis
+from nnx_migrate.sizes.method_lifts import UnplacedAxis, callers_axis
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.source.walking import each, is_name, walk
 
 
 def _opaque_argument(
-    analysis: ClassAnalysis, name: str, path: str, submodule: str | None, taken: set[str]
+    analysis: ClassAnalysis, name: str, path: str, submodule: str | None, used_names: set[str]
 ) -> SizeArgument:
     local = f"{ex.opaque_local(path)}_features"
     text = f"{submodule.replace('/', '_')}_in_features" if submodule else local
-    while text in taken:
+    while text in used_names:
         text = f"input_{text}"
     if submodule is None:
-        analysis.unplaced.add(text)
-    optional = name in analysis.optional - analysis.required
+        analysis.unplaced_sizes.add(text)
+    optional = name in analysis.optional - analysis.required_sizes
     return SizeArgument(text, submodule=submodule, optional=optional)
 
 
 def name_arguments(
-    analysis: ClassAnalysis, needed: set[str], entered: dict[str, str | None]
+    analysis: ClassAnalysis, needed_sizes: set[str], first_inputs: dict[str, str | None]
 ) -> dict[str, SizeArgument]:
     """Constructor argument of every input size in use."""
     facts = [
-        name for name in sorted(needed) if ex.fact_of(name) and not _shows(analysis, name, needed)
+        name
+        for name in sorted(needed_sizes)
+        if ex.fact_of(name) and not _shows(analysis, name, needed_sizes)
     ]
-    sizes = sorted(name for name in needed if not ex.fact_of(name))
+    sizes = sorted(name for name in needed_sizes if not ex.fact_of(name))
     inputs = {name: ex.input_of(name) for name in sizes}
     whole = {path for path, axis in inputs.values() if axis != -1}
     paths = list(dict.fromkeys(path for path, _ in inputs.values()))
@@ -48,7 +50,7 @@ def name_arguments(
     named: dict[str, str] = {}  # path -> argument name: axes of one input share theirs
     for name, (path, axis) in inputs.items():
         if ex.opaque_local(path) is not None:
-            arguments[name] = _opaque_argument(analysis, name, path, entered.get(name), taken)
+            arguments[name] = _opaque_argument(analysis, name, path, first_inputs.get(name), taken)
             taken.add(arguments[name].name)
             continue
         is_whole = path in whole
@@ -60,7 +62,7 @@ def name_arguments(
         while text in others or is_taken(analysis, text, path, alike):
             text = f"input_{text}"
         named[path] = text
-        open_sizes = analysis.optional - analysis.required
+        open_sizes = analysis.optional - analysis.required_sizes
         optional = name in open_sizes or (is_whole and ex.input_shape(path).text in open_sizes)
         method = _method_with(analysis, path)
         outer = _axis(analysis, method, path, axis)
@@ -82,18 +84,18 @@ def _axis(analysis: ClassAnalysis, method: str, path: str, axis: int | None) -> 
     """The axis of the argument that callers of the method pass; None for its whole shape."""
     try:
         return callers_axis(analysis.interpreter, method, path, axis)
-    except Unplaced as why:
+    except UnplacedAxis as why:
         reason = f"it needs the {'shape' if axis is None else 'size'} of {path}: {why}"
         analysis.problems.append((analysis.root.info.node, reason))
         return axis
 
 
-def _shows(analysis: ClassAnalysis, name: str, needed: set[str]) -> bool:
+def _shows(analysis: ClassAnalysis, name: str, needed_sizes: set[str]) -> bool:
     """Whether a fact is one that a size shows: an argument that is not given has none."""
     path = ex.input_of(name)[0]
     if ex.fact_of(name) != ex.GIVEN or path in analysis.interpreter.extras.facts:
         return False
-    return any(not ex.fact_of(one) and ex.input_of(one)[0] == path for one in needed)
+    return any(not ex.fact_of(one) and ex.input_of(one)[0] == path for one in needed_sizes)
 
 
 def shown_by(name: str, arguments: Mapping[str, SizeArgument]) -> str | None:
@@ -106,7 +108,7 @@ def shown_by(name: str, arguments: Mapping[str, SizeArgument]) -> str | None:
 
 def _local_sizes(analysis: ClassAnalysis) -> set[str]:
     """Names that ``__init__`` already gives to sizes that loops change."""
-    return {name for entries in analysis.interpreter.carried.values() for name, _, _ in entries}
+    return {name for entries in analysis.interpreter.carries.values() for name, _, _ in entries}
 
 
 def _method_with(analysis: ClassAnalysis, path: str) -> str:
@@ -161,7 +163,7 @@ def renamed_site(site: Site, rename: Callable[[str], str], used: set[str]) -> Si
         site,
         sizes={key: rename(text) for key, text in site.sizes.items()},
         out_variable=variable,
-        reached=rename(site.reached) if site.reached else None,
+        condition=rename(site.condition) if site.condition else None,
     )
 
 

@@ -21,7 +21,7 @@ _CALLABLE = frozenset({"int", "len", "max", "min", "sum"})
 
 
 @dataclass(frozen=True)
-class Found:
+class InitSizes:
     """What is known of a class, by id of the place: in the words of its constructor."""
 
     sites: Mapping[int, Site]
@@ -29,33 +29,35 @@ class Found:
     static: Callable[
         [int], str | None
     ]  # "" where it is not known, None where this class never gets
-    carried: Mapping[int, tuple[LoopCarry, ...]]
+    loop_carries: Mapping[int, tuple[LoopCarry, ...]]
     arguments: Mapping[str, SizeArgument]
 
 
-def handed_to_bases(analysis: ClassAnalysis, found: Found) -> Mapping[str, Mapping[str, str]]:
+def base_arguments(
+    analysis: ClassAnalysis, init_sizes: InitSizes
+) -> Mapping[str, Mapping[str, str]]:
     """By base class, what its constructor is given for size arguments that are others here.
 
     Where no text of the arguments here gives what the base builds, that is a problem of the class.
     """
     own = {id(node) for node in walk(analysis.root.info.node)}
-    sites = {key: site for key, site in found.sites.items() if id(site.call) not in own}
-    handed: dict[str, Mapping[str, str]] = {}
+    sites = {key: site for key, site in init_sizes.sites.items() if id(site.call) not in own}
+    arguments_by_base: dict[str, Mapping[str, str]] = {}
     for parent in analysis.root.info.parents:
         if not sites or not parent.linen:
             continue
         base = analysis.sizes_of(parent.name)
-        pairs = list(_pairs(base, found, sites, own))
-        given = _given(analysis, base, found, pairs)
-        pairs += _conditions(base, sites) if given else ()
-        other = next(chain(_other_classes(base, sites), _different(pairs, given)), None)
-        if other is None and not _is_missing(analysis, base, found, sites, given):
-            handed[parent.name] = given
+        pairs = list(_pairs(base, init_sizes, sites, own))
+        arguments = _substitutions(analysis, base, init_sizes, pairs)
+        pairs += _conditions(base, sites) if arguments else ()
+        other = next(chain(_other_classes(base, sites), _different(pairs, arguments)), None)
+        if other is None and not _is_missing(analysis, base, init_sizes, sites, arguments):
+            arguments_by_base[parent.name] = arguments
             continue
         reason = f"it inherits submodules of {parent.name} and calls them otherwise"
         told = f": {other}" if other else ""
         analysis.problems.append((analysis.root.info.node, reason + told))
-    return {name: given for name, given in handed.items() if given}
+    return {name: arguments for name, arguments in arguments_by_base.items() if arguments}
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class _Pair:
 
 
 def _pairs(
-    base: ClassSizes, found: Found, sites: Mapping[int, Site], own: Collection[int]
+    base: ClassSizes, init_sizes: InitSizes, sites: Mapping[int, Site], own: Collection[int]
 ) -> Iterator[_Pair]:
     for key in sites.keys() & base.sites.keys():
         mine, theirs = sites[key], base.sites[key]
@@ -76,14 +78,16 @@ def _pairs(
             built = ast.unparse(mine.call.func)
             yield _Pair(f"{name} of {built}", mine.sizes.get(name), theirs.sizes.get(name))
     for key in base.dims.keys() - own:
-        here = found.dims.get(key) or found.static(key)
+        here = init_sizes.dims.get(key) or init_sizes.static(key)
         if here is None:
             continue  # in a method that the class overrides
-        if key in found.dims or _words(base.dims[key]) & {one.name for one in base.new_arguments}:
+        if key in init_sizes.dims or _words(base.dims[key]) & {
+            one.name for one in base.new_arguments
+        }:
             yield _Pair("a size", here, base.dims[key])
-    for key in base.carried.keys() & found.carried.keys():
-        own_carries = {one.name: one for one in found.carried[key]}
-        for one in base.carried[key]:
+    for key in base.loop_carries.keys() & init_sizes.loop_carries.keys():
+        own_carries = {one.name: one for one in init_sizes.loop_carries[key]}
+        for one in base.loop_carries[key]:
             other = own_carries.get(one.name)
             before, after = (other.before, other.after) if other else (None, None)
             yield _Pair(f"{one.name} before a loop", before, one.before)
@@ -103,17 +107,17 @@ def _conditions(base: ClassSizes, sites: Mapping[int, Site]) -> Iterator[_Pair]:
     for key in sites.keys() & base.sites.keys():
         built = ast.unparse(sites[key].call.func)
         what = f"whether the initial call reaches {built}"
-        yield _Pair(what, sites[key].reached or "always", base.sites[key].reached or "always")
+        yield _Pair(what, sites[key].condition or "always", base.sites[key].condition or "always")
 
 
-def _given(
-    analysis: ClassAnalysis, base: ClassSizes, found: Found, pairs: Collection[_Pair]
+def _substitutions(
+    analysis: ClassAnalysis, base: ClassSizes, init_sizes: InitSizes, pairs: Collection[_Pair]
 ) -> Mapping[str, str]:
     """What makes the base's texts those of the class; arguments of the same name and text are left."""
     asked = {one.name for one in base.new_arguments if one.fact is None}
     known = {
         one.name
-        for one in (*found.arguments.values(), *analysis.opaque.values())
+        for one in (*init_sizes.arguments.values(), *analysis.opaque.values())
         if one.fact is None
     }
     given: dict[str, str] = {}
@@ -126,37 +130,37 @@ def _given(
     return {name: text for name, text in given.items() if name != text}
 
 
-def _bound(there: ast.AST, here: ast.AST, asked: Collection[str]) -> Iterator[tuple[str, str]]:
+def _bound(there: ast.AST, here: ast.AST, names: Collection[str]) -> Iterator[tuple[str, str]]:
     """What stands here where the base reads its arguments, as far as both are of one form."""
-    if isinstance(there, ast.Name) and there.id in asked:
+    if isinstance(there, ast.Name) and there.id in names:
         yield there.id, ast.unparse(here)
     elif type(there) is type(here):
         mine, theirs = list(ast.iter_child_nodes(here)), list(ast.iter_child_nodes(there))
         if len(mine) == len(theirs):
             for one, other in zip(theirs, mine, strict=True):
-                yield from _bound(one, other, asked)
+                yield from _bound(one, other, names)
 
 
-def _is_spelled(analysis: ClassAnalysis, text: str, known: Collection[str]) -> bool:
+def _is_spelled(analysis: ClassAnalysis, text: str, known_names: Collection[str]) -> bool:
     """Whether the constructor can say it before the base has set anything."""
     names = {one.id for one in each(_parsed(text), ast.Name)}
     read = {one.attr for one in each(_parsed(text), ast.Attribute) if is_self(one.value)}
-    return names <= {*known, *_CALLABLE, "self"} and read <= analysis.root.info.field_names
+    return names <= {*known_names, *_CALLABLE, "self"} and read <= analysis.root.info.field_names
 
 
-def _different(pairs: Collection[_Pair], given: Mapping[str, str]) -> Iterator[str]:
+def _different(pairs: Collection[_Pair], arguments: Mapping[str, str]) -> Iterator[str]:
     """What of the base's own text would have to say something else for the class that inherits."""
     for pair in pairs:
-        told = _with(given)(pair.there) if pair.there else None
+        told = _with(arguments)(pair.there) if pair.there else None
         if (ast.unparse(_parsed(pair.here)) if pair.here else None) != told:
             here, there = pair.here or "not known", pair.there or "not known"
             yield f"{pair.what} is {here}, and {there} there"
 
 
-def _with(given: Mapping[str, str]) -> Callable[[str], str]:
+def _with(arguments: Mapping[str, str]) -> Callable[[str], str]:
     class Written(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            text = given.get(node.id)
+            text = arguments.get(node.id)
             return node if text is None else ast.parse(text, mode="eval").body
 
     return lambda text: ast.unparse(Written().visit(_parsed(text)))
@@ -165,16 +169,16 @@ def _with(given: Mapping[str, str]) -> Callable[[str], str]:
 def _is_missing(
     analysis: ClassAnalysis,
     base: ClassSizes,
-    found: Found,
+    init_sizes: InitSizes,
     sites: Mapping[int, Site],
-    given: Mapping[str, str],
+    arguments: Mapping[str, str],
 ) -> bool:
     """Whether the base needs an argument that the class has not, or the class one that it has not."""
-    here = {one.name for one in (*found.arguments.values(), *analysis.opaque.values())}
-    if {one.name for one in base.new_arguments} - here - given.keys():
+    here = {one.name for one in (*init_sizes.arguments.values(), *analysis.opaque.values())}
+    if {one.name for one in base.new_arguments} - here - arguments.keys():
         return True
     shared = {one.name: one for one in base.new_arguments}
-    handed = {word for text in given.values() for word in _words(text)} - shared.keys()
+    handed = {word for text in arguments.values() for word in _words(text)} - shared.keys()
     opaque = [
         one
         for site in sites.values()

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from nnx_migrate.abstract.values import CallForm, Submodule
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.source.linen_modules import linked_modules
+from nnx_migrate.source.linen_modules import linen_modules
 from nnx_migrate.source.other_values import is_no_module
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import has_starred, is_self, walk
@@ -59,7 +59,7 @@ def _loads(project: Project, name: str) -> tuple[tuple[ast.ClassDef | None, Call
             parent = module.parents.of(node)
             if isinstance(parent, ast.Call) and parent.func is node:
                 found.append((around, _form(parent)))
-            elif module.name in linked_modules(project):
+            elif module.name in linen_modules(project):
                 found.append((around, None))
     return tuple(found)
 

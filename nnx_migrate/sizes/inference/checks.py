@@ -20,7 +20,7 @@ def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
     inside = analysis.nodes_by_id
     rounds = [node for node in inside.values() if isinstance(node, ast.While)]
     repeated = {id(node) for loop in rounds for node in walk(loop)}
-    for key, module in analysis.interpreter.built.items():
+    for key, module in analysis.interpreter.submodules.items():
         assert module.call is not None
         if key not in inside:
             text = ast.unparse(module.call.func)
@@ -39,12 +39,12 @@ def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
         symbol = analysis.interpreter.project.resolve(call.func, scope)
         if (
             symbol in analysis.interpreter.project.linen
-            and id(call) not in analysis.interpreter.built
+            and id(call) not in analysis.interpreter.submodules
         ):
             yield call, f"{symbol} is built where size inference did not come by"
             continue
         builder = called_builder(analysis.interpreter.project, scope, call)
-        if builder is not None and id(call) not in analysis.interpreter.entered:
+        if builder is not None and id(call) not in analysis.interpreter.entered_calls:
             yield call, f"{builder} builds submodules for it and cannot be followed"
 
 
@@ -86,7 +86,7 @@ def only_elsewhere(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
     if analysis.root.info.find("__call__") is None:
         return
     proven = {id(one.call) for one in analysis.elsewhere}
-    for module in analysis.interpreter.built.values():
+    for module in analysis.interpreter.submodules.values():
         if id(module.call) in proven:
             continue
         uses = analysis.root.records.get(id(module.call), [])

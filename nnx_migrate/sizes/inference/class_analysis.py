@@ -31,14 +31,16 @@ class ClassAnalysis:
     shapes: frozenset[str] = frozenset()  # call parameters whose whole shape becomes an argument
     opaque: dict[str, SizeArgument] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
-    unpassed: list[tuple[str, str]] = field(default_factory=list)
+    unpassable_facts: list[tuple[str, str]] = field(default_factory=list)
     untold: list[Untold] = field(default_factory=list)
     elsewhere: list[Elsewhere] = field(default_factory=list)
     absent: set[int] = field(default_factory=set)  # constructor calls; see `Site.is_absent`
     lazy: set[int] = field(default_factory=set)  # constructor calls; see `Site.is_lazy`
     optional: set[str] = field(default_factory=set)
-    required: set[str] = field(default_factory=set)
-    unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows
+    required_sizes: set[str] = field(default_factory=set)
+    unplaced_sizes: set[str] = field(
+        default_factory=set
+    )  # sizes at a loop's start that no place shows
     origins: dict[tuple[int, str], Origin] = field(default_factory=dict)
     # Carried sizes that start as recorded.
 

@@ -34,18 +34,22 @@ def spell_early_sizes(analysis: ClassAnalysis) -> None:
     nodes = analysis.nodes_by_id
     ends = {
         name: (_place(nodes[key]), interpreter.endings[name])
-        for key, entries in interpreter.carried.items()
+        for key, entries in interpreter.carries.items()
         for name, _, _ in entries
         if key in nodes and name in interpreter.endings
     }
     for key, uses in interpreter.root.records.items():
         if key in nodes:
             uses[:] = [_of_use(use, _place(nodes[key]), ends) for use in uses]
-    for key, entries in interpreter.carried.items():
+    for key, entries in interpreter.carries.items():
         if key in nodes:
             at = _place(nodes[key])
-            interpreter.carried[key] = [
-                (name, first if name in interpreter.nested else _spelled(first, at, ends), last)
+            interpreter.carries[key] = [
+                (
+                    name,
+                    first if name in interpreter.nested_carries else _spelled(first, at, ends),
+                    last,
+                )
                 for name, first, last in entries
             ]
 

@@ -13,7 +13,7 @@ from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.values import Choice, Sequence, Use, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
-from nnx_migrate.sizes.inference.base_arguments import Found, handed_to_bases
+from nnx_migrate.sizes.inference.base_arguments import InitSizes, base_arguments
 from nnx_migrate.sizes.inference.checks import misplaced, only_elsewhere
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.early_sizes import spell_early_sizes
@@ -34,13 +34,15 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
     drop_ambiguous(analysis.interpreter)
     spell_early_sizes(analysis)
-    sites = {key: site_of(analysis, module) for key, module in analysis.interpreter.built.items()}
+    sites = {
+        key: site_of(analysis, module) for key, module in analysis.interpreter.submodules.items()
+    }
     analysis.problems.extend(misplaced(analysis))
     last = _output_features(analysis)
     statics = {k: v for k, v in analysis.interpreter.statics.items() if v is not None}
     every = {
         key: tuple((name, one.text, two.text) for name, one, two in entries)
-        for key, entries in analysis.interpreter.carried.items()
+        for key, entries in analysis.interpreter.carries.items()
     }
     exported = [last.text] if last and analysis.exported else []
     carried = used_carries(every, [*_site_sizes(sites), *statics.values(), *exported])
@@ -56,8 +58,8 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         ),
         sites=found.sites,
         dims=found.dims,
-        carried=found.carried,
-        handed=handed_to_bases(analysis, found),
+        loop_carries=found.loop_carries,
+        base_arguments=base_arguments(analysis, found),
         facts=frozenset(
             key
             for key in found.dims
@@ -80,7 +82,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         untold=(*analysis.untold,),
         elsewhere=(*analysis.elsewhere,),
         reaching=reaching(analysis),
-        unpassed=(*analysis.unpassed,),
+        unpassable_facts=(*analysis.unpassable_facts,),
         review=(*analysis.interpreter.review, *only_elsewhere(analysis)),
         origins=analysis.origins,
     )
@@ -102,35 +104,35 @@ def _whole_shapes(analysis: ClassAnalysis) -> Mapping[str, str]:
     whole = {path: ex.input_shape(path).text for path in analysis.shapes}
     spared = _spared(analysis)
     for path, name in whole.items():
-        (analysis.optional if path in spared else analysis.required).add(name)
+        (analysis.optional if path in spared else analysis.required_sizes).add(name)
     return whole
 
 
 def _found(
     analysis: ClassAnalysis,
     sites: Mapping[int, Site],
-    carried: Mapping[int, tuple[tuple[str, str, str], ...]],
-    needed: set[str],
+    carries: Mapping[int, tuple[tuple[str, str, str], ...]],
+    needed_sizes: set[str],
     arguments: Mapping[str, SizeArgument],
     rename: Callable[[str], str],
-) -> Found:
+) -> InitSizes:
     """Sites and sizes in the words of the constructor."""
     statics, reads = analysis.interpreter.statics, shape_reads(analysis)
     dims = {
         key: rename(text)
         for key, text in statics.items()
         if text is not None
-        and (set(INPUT.findall(text)) <= needed if INPUT.search(text) else key in reads)
+        and (set(INPUT.findall(text)) <= needed_sizes if INPUT.search(text) else key in reads)
     }
     used = {*_site_sizes(sites), *dims.values()}
-    used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
-    return Found(
+    used |= {text for entries in carries.values() for entry in entries for text in entry[1:]}
+    return InitSizes(
         {key: renamed_site(site, rename, used) for key, site in sites.items()},
         dims,
         lambda key: rename(statics[key] or "") if key in statics else None,
         {
             key: tuple(LoopCarry(n, rename(one), rename(two)) for n, one, two in entries)
-            for key, entries in carried.items()
+            for key, entries in carries.items()
         },
         arguments,
     )
@@ -181,17 +183,17 @@ def _path(name: str) -> str | None:
     return ex.input_of(name)[0] if ex.is_input(name) else None
 
 
-def _exportable(last: Expr, needed: set[str], lost: set[str]) -> bool:
+def _exportable(last: Expr, needed_sizes: set[str], lost_sizes: set[str]) -> bool:
     """Whether ``__init__`` can spell a size: not with what no loop of it carries."""
     return (
         spellable(last)
-        and not last.names & lost
-        and {n for n in last.names if ex.is_input(n)} <= needed
+        and not last.names & lost_sizes
+        and {n for n in last.names if ex.is_input(n)} <= needed_sizes
     )
 
 
-def _names(carried: Mapping[int, tuple[tuple[str, str, str], ...]]) -> set[str]:
-    return {name for entries in carried.values() for name, _, _ in entries}
+def _names(carries: Mapping[int, tuple[tuple[str, str, str], ...]]) -> set[str]:
+    return {name for entries in carries.values() for name, _, _ in entries}
 
 
 # ---- carried sizes that one local variable cannot hold
@@ -203,10 +205,10 @@ Carries = list[tuple[str, Expr, Expr]]
 
 def drop_ambiguous(interpreter: Interpreter) -> None:
     """Keep each carried size once, and forget those that differ from time to time."""
-    names = {name for carries in interpreter.carried.values() for name in _ambiguous(carries)}
-    interpreter.carried = {
+    names = {name for carries in interpreter.carries.values() for name in _ambiguous(carries)}
+    interpreter.carries = {
         key: [one for one in dict.fromkeys(carries) if not _reads(one, names)]
-        for key, carries in interpreter.carried.items()
+        for key, carries in interpreter.carries.items()
     }
     if not names:
         return
@@ -218,10 +220,10 @@ def drop_ambiguous(interpreter: Interpreter) -> None:
 
 
 def used_carries(
-    carried: Mapping[int, tuple[tuple[str, str, str], ...]], texts: Iterable[str]
+    all_carries: Mapping[int, tuple[tuple[str, str, str], ...]], texts: Iterable[str]
 ) -> dict[int, tuple[tuple[str, str, str], ...]]:
     """The carried sizes that some text, or the update of another such size, reads."""
-    entries = [one for carries in carried.values() for one in carries]
+    entries = [one for carries in all_carries.values() for one in carries]
     read = grown(
         (word for text in texts for word in _words(text)),
         lambda known: (
@@ -233,7 +235,7 @@ def used_carries(
         ),
     )
     return {
-        key: tuple(one for one in carries if one[0] in read) for key, carries in carried.items()
+        key: tuple(one for one in carries if one[0] in read) for key, carries in all_carries.items()
     }
 
 

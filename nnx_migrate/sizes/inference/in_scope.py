@@ -24,21 +24,21 @@ def is_in_scope(module: Submodule | Instance) -> bool:
 
 
 def function_site(
-    analysis: ClassAnalysis, module: Instance, sizes: dict[str, str], reached: str | None
+    analysis: ClassAnalysis, module: Instance, sizes: dict[str, str], condition: str | None
 ) -> Site:
     """The site of one call of a scope function."""
     assert module.call is not None
     node = module.info.function
     assert node is not None
     function = analysis.interpreter.scope_functions[id(node)]
-    bound = bound_arguments(function.called, module.call) or {}
+    bound = bound_arguments(function.function, module.call) or {}
     return Site(
         module.call,
         SiteKind.FUNCTION,
         module.info.name,
         sizes,
-        reached=reached,
-        given={name: bound[name] for name in function.given if name in bound},
+        condition=condition,
+        scope_arguments={name: bound[name] for name in function.known_parameters if name in bound},
         numbers=numbered_by(analysis.sizes_of(module.info.name)),
     )
 
@@ -83,7 +83,7 @@ def _scope_name(
     assert module.call is not None
     if given_name(site.call) is not None:
         return _given_name(module, site.call)
-    function = analysis.interpreter.scope_functions[id(module.info.function)].called
+    function = analysis.interpreter.scope_functions[id(module.info.function)].function
     kind = site.class_name or ""
     method = method_with(analysis.root.info.mro, module.call)
     before = None if method is None else number_of(method, _counts(analysis, kind), module.call)
@@ -134,7 +134,7 @@ def axes_shown(site: Site, argument: SizeArgument, sizes: ClassSizes) -> tuple[i
 def _counts(analysis: ClassAnalysis, kind: str) -> dict[int, int | None]:
     """How many submodules of a class each call of the class under analysis numbers."""
     found: dict[int, int | None] = {}
-    for key, one in analysis.interpreter.built.items():
+    for key, one in analysis.interpreter.submodules.items():
         assert one.call is not None
         if isinstance(one, Instance) and is_in_scope(one):
             found[key] = _count_at(analysis, one, kind)
@@ -149,7 +149,7 @@ def _count_at(analysis: ClassAnalysis, module: Instance, kind: str) -> int | Non
     numbers = numbered_at(analysis, module)
     if "" in numbers or kind not in numbers:
         return None if "" in numbers else 0
-    function = analysis.interpreter.scope_functions[id(module.info.function)].called
+    function = analysis.interpreter.scope_functions[id(module.info.function)].function
     return total_of(function, _counts_of(analysis.sizes_of(module.info.name), kind))
 
 

@@ -22,14 +22,14 @@ from nnx_migrate.source.walking import each, names_in
 METHOD = "__call__"
 
 
-def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> SizeArgument:
+def fact_argument(name: str, call: ast.FunctionDef | None, used_names: set[str]) -> SizeArgument:
     """The constructor argument for a fact: ``with_c`` or ``init_train``."""
     fact = ex.fact_of(name)
     assert fact is not None
     parameter, _ = ex.input_of(name)
     text = f"{FACT_PREFIXES[fact]}_{parameter}"
     used = names_in(call) if call else set()
-    while text in taken | used:
+    while text in used_names | used:
         text = f"input_{text}"
     return SizeArgument(
         text,
@@ -97,7 +97,7 @@ def _in_call(analysis: ClassAnalysis, argument: SizeArgument, use: Use) -> Expr 
     if found is None:
         raise Unsure(_unknown(argument), _is_first_default(value, argument))
     own = {ex.input_of(name)[0] for name in found.names if ex.fact_of(name)}
-    is_unpassed = not own.isdisjoint(analysis.interpreter.extras.unpassed)
+    is_unpassed = not own.isdisjoint(analysis.interpreter.extras.unpassable_facts)
     method = analysis.root.info.find(METHOD)
     names = {one.arg for one in each(method[1].args, ast.arg)} if method else set()
     if is_unpassed:

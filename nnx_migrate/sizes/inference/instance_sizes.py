@@ -75,6 +75,6 @@ def _fact_text(
     except Unsure as unsure:
         analysis.problems.append((module.call, unsure.reason))
         if unsure.by_default:
-            analysis.unpassed.append((module.info.name, argument.name))
+            analysis.unpassable_facts.append((module.info.name, argument.name))
         return ""
     return fact.text if fact is not None else ""

@@ -69,7 +69,7 @@ def unseen_sizes(analysis: ClassAnalysis, module: Submodule) -> dict[str, str]:
     """Sizes of a layer that no analysed call reaches; one that is only applied needs none."""
     layer = layer_of(module.symbol)
     needs = layer is not None and "in_features" in layer.sizes
-    applied = id(module.call) in analysis.interpreter.applied
+    applied = id(module.call) in analysis.interpreter.applied_layers
     if needs and not applied:
         assert module.call is not None
         analysis.lazy.add(id(module.call))

@@ -7,12 +7,12 @@ import ast
 from nnx_migrate.abstract.lists import alike
 from nnx_migrate.abstract.values import (
     Choice,
-    Extended,
+    ConcatenatedList,
+    ExtendedList,
     Instance,
-    Joined,
     Perhaps,
     Record,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Submodule,
     Value,
@@ -41,11 +41,11 @@ def holds_state(analysis: ClassAnalysis, value: Value) -> bool:
             return any_of(*parts)
         case Record(entries=entries):
             return any_of(*entries.values())
-        case Repeated(item=item):
+        case RepeatedItem(item=item):
             return any_of(item)
-        case Extended(first=first, rest=rest):
+        case ExtendedList(first=first, rest=rest):
             return any_of(*first, rest)
-        case Joined():
+        case ConcatenatedList():
             return any_of(alike(value))
         case Perhaps(item=item):
             return any_of(item)

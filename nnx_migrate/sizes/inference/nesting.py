@@ -20,14 +20,14 @@ Parents = Mapping[ast.AST, ast.AST]
 
 
 @dataclass(frozen=True)
-class Nested:
+class SubmodulePath:
     """The expression ``outer`` holds a submodule at ``path``: "", "_0", "/cell", "_0/cell"."""
 
     outer: ast.expr
     path: str
 
 
-def nested(analysis: ClassAnalysis, call: ast.Call, parents: Parents) -> Nested | None:
+def nested(analysis: ClassAnalysis, call: ast.Call, parents: Parents) -> SubmodulePath | None:
     """The largest expression around ``call`` in which Linen's names are known.
 
     It ends at a statement, a loop, or ``list.append``, and at a submodule with a name of its own.
@@ -38,11 +38,11 @@ def nested(analysis: ClassAnalysis, call: ast.Call, parents: Parents) -> Nested 
     while True:
         parent = parents.get(current)
         if has_name(current):
-            return Nested(current, path)
+            return SubmodulePath(current, path)
         match parent:
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 if _is_unpacked(parent, parents):
-                    return Nested(current, path)
+                    return SubmodulePath(current, path)
                 if has_starred(items):
                     return None
                 current, path = parent, f"_{items.index(current)}{path}"
@@ -57,20 +57,20 @@ def nested(analysis: ClassAnalysis, call: ast.Call, parents: Parents) -> Nested 
                 outer = parents[parent]
                 if not isinstance(outer, ast.Call) or value is not current:
                     return None
-                if id(outer) not in analysis.interpreter.built:
+                if id(outer) not in analysis.interpreter.submodules:
                     return None
                 current, path = outer, f"/{name}{path}"
             case ast.Call() if _is_append(parent):
-                return Nested(current, path)
+                return SubmodulePath(current, path)
             case ast.Call(args=args) if current in args:
                 name = _field(analysis, parent, args.index(current))
                 if name is None:
                     return None
                 current, path = parent, f"/{name}{path}"
             case ast.stmt():
-                return Nested(current, path)
+                return SubmodulePath(current, path)
             case ast.ListComp(elt=element) if element is current:
-                return Nested(current, path)
+                return SubmodulePath(current, path)
             case _:
                 return None
 
@@ -100,7 +100,7 @@ def _is_append(call: ast.Call) -> bool:
 
 def _field(analysis: ClassAnalysis, call: ast.Call, index: int) -> str | None:
     """The field that the positional argument of a constructor call is."""
-    module = analysis.interpreter.built.get(id(call))
+    module = analysis.interpreter.submodules.get(id(call))
     if module is None or has_starred(call.args):
         return None
     if isinstance(module, Instance):

@@ -46,7 +46,7 @@ def check_other_methods(
                 return
 
 
-def _from_outside(size: Expr, module: Instance, given: Mapping[str, Expr]) -> Expr | None:
+def _from_outside(size: Expr, module: Instance, arguments: Mapping[str, Expr]) -> Expr | None:
     """A size of the submodule's own code in the words of who builds it; None where that is not known."""
     known = {**module.fields, **module.attributes}
     unknown: list[str] = []
@@ -60,10 +60,10 @@ def _from_outside(size: Expr, module: Instance, given: Mapping[str, Expr]) -> Ex
             return value.expr.node
 
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            if node.id not in given:
+            if node.id not in arguments:
                 unknown.append(node.id)
                 return node
-            return given[node.id].node
+            return arguments[node.id].node
 
     node = Replace().visit(ast.parse(size.text, mode="eval").body)
     return None if unknown else ex.parse(ast.unparse(node))

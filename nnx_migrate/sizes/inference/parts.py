@@ -17,7 +17,7 @@ PART = (
 def reaching(analysis: ClassAnalysis) -> tuple[frozenset[str], ...]:
     """For each submodule with variables, the methods that reach it wherever ``__call__`` does."""
     found = []
-    for module in analysis.interpreter.built.values():
+    for module in analysis.interpreter.submodules.values():
         uses = analysis.root.records.get(id(module.call), [])
         if uses and makes_variables(analysis, module):
             wanted = _ways([one for one in uses if one.entry == METHOD])
@@ -46,5 +46,5 @@ def _ways(uses: list[Use]) -> set[frozenset[object]]:
     return set(map(frozenset, ways(uses)))
 
 
-def _covers(found: set[frozenset[object]], wanted: set[frozenset[object]]) -> bool:
-    return frozenset() in found or (bool(wanted) and found >= wanted)
+def _covers(choices: set[frozenset[object]], targets: set[frozenset[object]]) -> bool:
+    return frozenset() in choices or (bool(targets) and choices >= targets)

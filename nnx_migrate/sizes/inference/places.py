@@ -17,10 +17,10 @@ from nnx_migrate.sizes.result import Site
 from nnx_migrate.source.walking import walk
 
 
-def place_of(analysis: ClassAnalysis, call: ast.Call, *, counted: bool = True) -> str | None:
+def place_of(analysis: ClassAnalysis, call: ast.Call, *, counts_rounds: bool = True) -> str | None:
     """Scope path under which a submodule is built; None inside a loop or without one path.
 
-    With ``counted`` a name that Linen counts must be certain: no loop or condition before it may
+    With ``counts_rounds`` a name that Linen counts must be certain: no loop or condition before it may
     build submodules of the same class.
     """
     for node in analysis.nodes:
@@ -36,7 +36,9 @@ def place_of(analysis: ClassAnalysis, call: ast.Call, *, counted: bool = True) -
             return _named(call)
         if not _is_compact(analysis, method):
             return _attribute_path(analysis, call, parents)
-        if counted and (_is_shifted(analysis, call, parents) or _may_be_shifted(analysis, call)):
+        if counts_rounds and (
+            _is_shifted(analysis, call, parents) or _may_be_shifted(analysis, call)
+        ):
             return None
         return _auto_name(analysis, call)
     return None
@@ -87,7 +89,7 @@ def _is_shifted(analysis: ClassAnalysis, call: ast.Call, parents: dict[ast.AST, 
 def _may_be_shifted(analysis: ClassAnalysis, call: ast.Call) -> bool:
     """Whether a class that is only known at run time is built before: ``norm = A if self.wide else B``."""
     sides = sides_of(analysis, call)
-    for module in analysis.interpreter.built.values():
+    for module in analysis.interpreter.submodules.values():
         other = module.call
         if other is call:
             return False
@@ -109,12 +111,12 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.D
 _REPEATS = (*_LOOPS, ast.If, ast.IfExp)
 
 
-def _target_name(statement: ast.AST, held: ast.expr) -> str | None:
-    """The attribute of ``self`` that gets ``held``; also in ``self.q, self.k = f(), f()``."""
+def _target_name(statement: ast.AST, content: ast.expr) -> str | None:
+    """The attribute of ``self`` that gets ``content``; also in ``self.q, self.k = f(), f()``."""
     match statement:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
             pairs = zip(targets, values, strict=True)
-            target = next(one for one, value in pairs if value is held)
+            target = next(one for one, value in pairs if value is content)
         case ast.Assign(targets=[target, *_]) | ast.AnnAssign(target=target):
             pass
         case _:
@@ -137,11 +139,11 @@ def _named(call: ast.Call) -> str | None:
 def _auto_name(analysis: ClassAnalysis, call: ast.Call) -> str | None:
     """Linen's automatic name, counted over the constructor calls of the class in order."""
     calls = _counted_with(analysis, call)
-    kind = class_name(analysis.interpreter.built[id(call)]) if calls else ""
+    kind = class_name(analysis.interpreter.submodules[id(call)]) if calls else ""
     if call not in calls:
         return None
     number = calls.index(call)
-    if any(is_in_scope(analysis.interpreter.built[id(one)]) for one in calls[:number]):
+    if any(is_in_scope(analysis.interpreter.submodules[id(one)]) for one in calls[:number]):
         return None  # how many a function has numbered before is not counted here
     if any(has_name(one) for one in calls[:number]):
         return None  # a name of a field or local may be None
@@ -153,7 +155,7 @@ def _counted_with(analysis: ClassAnalysis, call: ast.Call) -> list[ast.Call]:
 
     Those on the other side of an ``if`` are left out: where ``call`` runs, they do not.
     """
-    module = analysis.interpreter.built.get(id(call))
+    module = analysis.interpreter.submodules.get(id(call))
     if module is None:
         return []
     kind = class_name(module)
@@ -161,7 +163,7 @@ def _counted_with(analysis: ClassAnalysis, call: ast.Call) -> list[ast.Call]:
         return []
     calls = [
         one.call
-        for one in analysis.interpreter.built.values()
+        for one in analysis.interpreter.submodules.values()
         if one.call is not None and _is_counted(analysis, one, kind)
     ]
     sides = sides_of(analysis, call)
@@ -214,7 +216,7 @@ def sides_of(analysis: ClassAnalysis, call: ast.Call) -> dict[ast.AST, str]:
 def entered_at(
     analysis: ClassAnalysis,
     sites: dict[int, Site],
-    carried: dict[int, tuple[tuple[str, str, str], ...]],
+    carries: dict[int, tuple[tuple[str, str, str], ...]],
 ) -> dict[str, str | None]:
     """Scope name of the first submodule that meets, as its first input, a size nobody knows at a loop's start.
 
@@ -223,14 +225,14 @@ def entered_at(
     found: dict[str, str | None] = {}
     met, always = set[str](), set[str]()
     for site in sites.values():
-        before = _before(analysis, site.call, carried)
+        before = _before(analysis, site.call, carries)
         for key, text in site.sizes.items():
             opaque = text
             while opaque in before:
                 opaque = before.pop(opaque)
             if INPUT.fullmatch(opaque) and ex.opaque_local(ex.input_of(opaque)[0]) is not None:
                 met.add(opaque)
-                always |= {opaque} if site.reached is None else set()
+                always |= {opaque} if site.condition is None else set()
                 if key in _of_first_input(analysis, site):
                     found.setdefault(opaque, _first_name(analysis, site.call))
     analysis.optional.update(met - always)
@@ -240,7 +242,7 @@ def entered_at(
 def _before(
     analysis: ClassAnalysis,
     call: ast.Call,
-    carried: Mapping[int, tuple[tuple[str, str, str], ...]],
+    carries: Mapping[int, tuple[tuple[str, str, str], ...]],
 ) -> dict[str, str]:
     """What the sizes that loops around ``call`` carry are in their first rounds.
 
@@ -249,7 +251,7 @@ def _before(
     around = {
         id(above) for node in analysis.nodes for above in (call, *_above(call, _parents(node)))
     }
-    entries = [entry for key in carried.keys() & around for entry in carried[key]]
+    entries = [entry for key in carries.keys() & around for entry in carries[key]]
     firsts = {
         name: {first for other, first, _ in entries if other == name} for name, _, _ in entries
     }

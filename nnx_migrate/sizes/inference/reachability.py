@@ -44,11 +44,11 @@ def rounds_of(uses: list[Use]) -> str | None:
     return text_of(simplest([use.rounds for use in uses]))
 
 
-def text_of(found: list[Way]) -> str | None:
+def text_of(ways: list[Way]) -> str | None:
     """``a and b or c`` for the ways (a, b) and (c,); None where one of them is always open."""
-    if not found or () in found:
+    if not ways or () in ways:
         return None
-    nodes = [_joined(ast.And(), [one.node for one in way if one is not None]) for way in found]
+    nodes = [_joined(ast.And(), [one.node for one in way if one is not None]) for way in ways]
     return ast.unparse(_joined(ast.Or(), nodes))
 
 
@@ -56,20 +56,20 @@ def _joined(op: ast.boolop, nodes: list[ast.expr]) -> ast.expr:
     return nodes[0] if len(nodes) == 1 else ast.BoolOp(op, nodes)
 
 
-def simplest(found: list[Way]) -> list[Way]:
+def simplest(ways: list[Way]) -> list[Way]:
     """The ways without those that another one covers: (a, b) beside (a,), (a, not b) and (a, b).
 
     ``if c: f(x)`` and ``if not c: f(y)`` are one way without a condition.
     """
-    found = list({frozenset(way): way for way in found}.values())
-    for one, other in combinations(found, 2):
+    ways = list({frozenset(way): way for way in ways}.values())
+    for one, other in combinations(ways, 2):
         both = frozenset(one) ^ frozenset(other)
         if len(both) == 2 and None not in both:
             left, right = (part for part in both if part is not None)
             if ex.negation(left) == right or ex.negation(right) == left:
                 common = tuple(part for part in one if part not in both)
-                return simplest([way for way in found if way not in (one, other)] + [common])
-    return [way for way in found if not any(frozenset(one) < frozenset(way) for one in found)]
+                return simplest([way for way in ways if way not in (one, other)] + [common])
+    return [way for way in ways if not any(frozenset(one) < frozenset(way) for one in ways)]
 
 
 # ---- under which conditions Linen's initial call reaches a submodule that ``setup`` builds
@@ -118,26 +118,26 @@ def reached_in_setup(
         return None
     conditions = [one for way in found for one in way if one is not None]
     read = {name for one in conditions for name in one.names if ex.fact_of(name) is None}
-    analysis.required.update(read)
+    analysis.required_sizes.update(read)
     return text_of(found)
 
 
 def _is_read_elsewhere(
-    analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use], found: list[Way]
+    analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use], ways: list[Way]
 ) -> bool:
     """Whether the initial call reads an attribute that holds it where it is not built.
 
     What is only applied to parameters stands there as a layer without any (``nnm.Unbound``).
     """
-    if id(module.call) in analysis.interpreter.applied:
+    if id(module.call) in analysis.interpreter.applied_layers:
         return False
     reads = [one for one in analysis.interpreter.reads if one.module.call is module.call]
     both = _ways_to(analysis, module, [*uses, *(one for one in reads if one.primary)])
-    return set(map(frozenset, both)) != set(map(frozenset, found))
+    return set(map(frozenset, both)) != set(map(frozenset, ways))
 
 
 def _read_elsewhere(
-    analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use], found: list[Way]
+    analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use], ways: list[Way]
 ) -> list[Way]:
     """The ways to a submodule whose attribute is read where the initial call does not reach it.
 
@@ -151,7 +151,7 @@ def _read_elsewhere(
         analysis.lazy.add(id(module.call))
     elif () in reached_anyway and _is_stored(analysis, module.call):
         analysis.absent.add(id(module.call))
-        return found
+        return ways
     analysis.lazy.add(id(module.call))
     return reached_anyway
 
@@ -173,7 +173,7 @@ def _agree_on_rounds(
     statement = next((one for one in above if isinstance(one, ast.stmt)), None)
     if statement is None:  # a function of another file builds it
         return False
-    built = [interpreter.built.get(id(one)) for one in each(statement, ast.Call)]
+    built = [interpreter.submodules.get(id(one)) for one in each(statement, ast.Call)]
     others = [one for one in built if one is not None and one.call is not call]
     return all(
         rounds_of([use for use in analysis.root.records.get(id(one.call), []) if use.primary])
@@ -214,7 +214,10 @@ def _never_reached(
 def note_unseen(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
     """Leave a submodule to its first call that nothing is seen to call: Linen makes it no variables."""
     assert module.call is not None
-    if makes_variables(analysis, module) and id(module.call) not in analysis.interpreter.applied:
+    if (
+        makes_variables(analysis, module)
+        and id(module.call) not in analysis.interpreter.applied_layers
+    ):
         analysis.lazy.add(id(module.call))
 
 
@@ -230,7 +233,7 @@ def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: 
         return
     holders = [
         one
-        for one in analysis.interpreter.built.values()
+        for one in analysis.interpreter.submodules.values()
         if isinstance(one, Instance)
         and any(held is module for field in one.fields.values() for held in held_modules(field))
     ]
@@ -242,23 +245,25 @@ def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: 
 
 
 def _note_open(
-    analysis: ClassAnalysis, module: Submodule | Instance, found: list[Way], sized: set[str]
+    analysis: ClassAnalysis, module: Submodule | Instance, ways: list[Way], size_arguments: set[str]
 ) -> None:
     """Note a submodule of which ``__init__`` does not know the conditions; told more, it may know them.
 
     What is never known decides the first call.
     """
     assert module.call is not None
-    if asked := _asked(analysis, found, sized):
+    if asked := _asked(analysis, ways, size_arguments):
         analysis.untold.append(Untold(module.call, _OPEN, asked))
     else:
         analysis.lazy.add(id(module.call))
 
 
-def _asked(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> frozenset[str]:
+def _asked(analysis: ClassAnalysis, ways: list[Way], size_arguments: set[str]) -> frozenset[str]:
     """The parameters about which the constructor has to be told more; any, where nobody knows which."""
     untold = frozenset(analysis.interpreter.untold)
-    conditions = [one for way in found for one in way if not _is_known(analysis, one, sized)]
+    conditions = [
+        one for way in ways for one in way if not _is_known(analysis, one, size_arguments)
+    ]
     if None in conditions:
         return untold
     read = {name for one in conditions if one is not None for name in one.names}
@@ -276,23 +281,23 @@ def _ways_to(analysis: ClassAnalysis, module: Submodule | Instance, uses: list[U
     return [tuple(one for one in way if one != own) for way in found]
 
 
-def _are_known(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> bool:
-    return all(_is_known(analysis, one, sized) for way in found for one in way)
+def _are_known(analysis: ClassAnalysis, ways: list[Way], size_arguments: set[str]) -> bool:
+    return all(_is_known(analysis, one, size_arguments) for way in ways for one in way)
 
 
-def _is_known(analysis: ClassAnalysis, condition: Expr | None, sized: set[str]) -> bool:
+def _is_known(analysis: ClassAnalysis, condition: Expr | None, size_arguments: set[str]) -> bool:
     """Whether ``__init__`` can evaluate a condition."""
     if condition is None or not all(map(ex.is_input, condition.names)):
         return False
-    return is_constructible(analysis.interpreter, condition) or _given(condition) in sized
+    return is_constructible(analysis.interpreter, condition) or _given(condition) in size_arguments
 
 
-def _is_size_given(analysis: ClassAnalysis, way: Way, sized: set[str]) -> bool:
+def _is_size_given(analysis: ClassAnalysis, way: Way, size_arguments: set[str]) -> bool:
     """Whether a way is open where a size is given: ``if c is not None: y = self.dense(c)``."""
     return (
         len(way) == 1
         and way[0] is not None
-        and _given(way[0]) in sized - analysis.interpreter.extras.facts
+        and _given(way[0]) in size_arguments - analysis.interpreter.extras.facts
     )
 
 

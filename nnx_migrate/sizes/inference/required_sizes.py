@@ -13,12 +13,12 @@ from nnx_migrate.source.walking import each, given_values, is_self, walk
 def needed_inputs(
     analysis: ClassAnalysis,
     sites: dict[int, Site],
-    carried: dict[int, tuple[tuple[str, str, str], ...]],
+    carries: dict[int, tuple[tuple[str, str, str], ...]],
 ) -> set[str]:
     """Input sizes that ``__init__`` reads."""
     texts = [text for site in sites.values() for text in site.sizes.values()]
-    texts += [site.reached for site in sites.values() if site.reached is not None]
-    texts += [text for entries in carried.values() for entry in entries for text in entry[1:]]
+    texts += [site.condition for site in sites.values() if site.condition is not None]
+    texts += [text for entries in carries.values() for entry in entries for text in entry[1:]]
     calls = {id(site.call) for site in sites.values()}
     for node in analysis.nodes:
         texts.extend(_construction_texts(analysis, node, calls))

@@ -45,25 +45,25 @@ def _parameters(method: ast.FunctionDef) -> Iterator[str]:
                 yield name
 
 
-def _holders(method: ast.FunctionDef, made: set[str]) -> set[str]:
+def _holders(method: ast.FunctionDef, shape_names: set[str]) -> set[str]:
     """Locals that hold nothing but what was read of shapes."""
     good: set[str] = set()
     other: set[str] = set()
     for node in walk(method):
         if isinstance(node, ast.Assign):
-            group = good if _has_shape(node.value, made) else other
+            group = good if _has_shape(node.value, shape_names) else other
             group.update(name for target in node.targets for name in names_in(target))
         elif isinstance(node, ast.AugAssign | ast.For | ast.comprehension):
             other.update(names_in(node.target))
     return good - other
 
 
-def _has_shape(node: ast.AST, made: set[str]) -> bool:
+def _has_shape(node: ast.AST, shape_names: set[str]) -> bool:
     """Whether an expression reads a shape of an array that only the call has."""
     return any(
         isinstance(one, ast.Attribute)
         and one.attr in _READS
         and not ast.unparse(one.value).startswith("self.")
-        and not (isinstance(one.value, ast.Name) and one.value.id in made)
+        and not (isinstance(one.value, ast.Name) and one.value.id in shape_names)
         for one in walk(node)
     )

@@ -71,7 +71,7 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
             _kind(analysis, module),
             module.info.name,
             sizes,
-            reached=_reached(analysis, module, uses, sizes),
+            condition=_reached(analysis, module, uses, sizes),
             class_name=class_name(module) or None,
             only_with=_only_with(analysis, module, uses),
             methods=frozenset(one.method for one in uses if one.primary and not one.conditions),
@@ -79,7 +79,7 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     kind = _kind(analysis, module)
     if kind is SiteKind.LAYER and _is_for_carry(analysis, module):
         name = class_name(module) or None
-        return Site(module.call, kind, module.symbol, {}, reached="False", class_name=name)
+        return Site(module.call, kind, module.symbol, {}, condition="False", class_name=name)
     options = module.options
     sizes = option_sizes(analysis, module, uses) if options else layer_sizes(analysis, module, uses)
     if not uses and kind is not SiteKind.FACTORY:
@@ -123,7 +123,7 @@ def _is_for_carry(analysis: ClassAnalysis, module: Submodule) -> bool:
     cells = (
         one for method in analysis.root.info.every_method for one in carry_cells(method).values()
     )
-    return any(one.built is module.call for one in cells)
+    return any(one.cell is module.call for one in cells)
 
 
 def _reached(

@@ -39,7 +39,7 @@ def size_text(
         inputs = {name for name in size.names if ex.is_input(name)}
         unsure = inputs if conditional else inputs & _named_by_facts(inputs)
         analysis.optional.update(unsure)
-        analysis.required.update(inputs - unsure)
+        analysis.required_sizes.update(inputs - unsure)
         return size.text
     return asked_size(analysis, module, key, conditional, argument)
 
@@ -64,7 +64,7 @@ def asked_size(
         return ""
     if is_in_scope(module):
         return _size_in_scope(analysis, module, argument, conditional)
-    where = place_of(analysis, module.call, counted=not conditional)
+    where = place_of(analysis, module.call, counts_rounds=not conditional)
     if where is None:
         analysis.lazy.add(id(module.call))
         return ""

@@ -125,7 +125,9 @@ def _axes_read(analysis: ClassAnalysis, child: ClassSizes, name: str) -> frozens
     if name in child.full_shapes.values():
         return None
     texts = [*child.dims.values(), child.out_features or ""]
-    texts += [t for many in child.carried.values() for one in many for t in (one.before, one.after)]
+    texts += [
+        t for many in child.loop_carries.values() for one in many for t in (one.before, one.after)
+    ]
     found: set[int] = set()
     for site in child.sites.values():
         for key, text in site.sizes.items():
@@ -189,7 +191,7 @@ def _whole(ranks: Ranks, method: str, sizes: tuple[Expr | None, ...]) -> Expr | 
     names = [one.text for one in sizes if one is not None and one.text.isidentifier()]
     axes = [ex.input_of(one) for one in names if ex.is_input(one)]
     path = axes[0][0] if axes else ""
-    known = ranks.known.get((method, path), Rank())
+    known = ranks.known_ranks.get((method, path), Rank())
     is_own = axes == [(path, one) for one in range(-len(sizes), 0)]
     return ex.input_shape(path) if is_own and known.exact == len(sizes) else None
 
@@ -224,14 +226,14 @@ def hangs_on_fields(child: ClassSizes, argument: SizeArgument) -> bool:
     ``if self.deep: x = nn.Dense(4)(hidden)``: whoever builds the child may hand on such a field.
     """
     facts = {one.name for one in child.new_arguments if one.fact is not None}
-    carries = [one for loop in child.carried.values() for one in loop]
+    carries = [one for loop in child.loop_carries.values() for one in loop]
     held = {
         argument.name,
         *(one.name for one in carries if argument.name in (one.before, one.after)),
     }
     reached = [
-        set(re.findall(r"\w+", site.reached))
+        set(re.findall(r"\w+", site.condition))
         for site in child.sites.values()
-        if site.reached not in (None, "False") and held & {*site.sizes.values()}
+        if site.condition not in (None, "False") and held & {*site.sizes.values()}
     ]
     return argument.submodule is not None and any(not one & facts for one in reached)

@@ -10,17 +10,17 @@ from nnx_migrate.abstract.values import (
     SPREAD,
     STARRED,
     Array,
-    Extended,
+    ExtendedList,
     Instance,
     Library,
     Record,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Static,
     Unknown,
     Value,
 )
-from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped
+from nnx_migrate.sizes.iteration import Backwards, EnumerateValue, Range, ZipValue
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 
@@ -44,14 +44,14 @@ def _enumerate(call: LibraryCall) -> Value:
     start = (*call.args[1:], *call.kwargs.values(), Static(ex.literal(0)))[0]
     if not call.args or not isinstance(start, Static):
         return Unknown("enumerate with a start")
-    return Enumerated(call.args[0], start.expr)
+    return EnumerateValue(call.args[0], start.expr)
 
 
 def _length(call: LibraryCall) -> Value:
     value = call.args[0] if call.args else Unknown()
     if isinstance(value, Sequence):
         return Static(ex.literal(len(value.items)))
-    if isinstance(value, Repeated):
+    if isinstance(value, RepeatedItem):
         return Static(value.length) if value.length else Unknown("length unknown")
     found = static_call(call)
     is_unknown = isinstance(found, Unknown) and isinstance(value, Array)
@@ -62,18 +62,18 @@ def _same_first(call: LibraryCall) -> Value:
     value = call.args[0] if call.args else Sequence((), is_list=True)
     if isinstance(value, Sequence):
         return Sequence(value.items, is_list=call.symbol.endswith("list"))
-    if isinstance(value, Extended | Repeated | Record):
+    if isinstance(value, ExtendedList | RepeatedItem | Record):
         return replace(value)  # a copy: what is done to one is not done to the other
-    return value if isinstance(value, Array | Enumerated | Zipped) else static_call(call)
+    return value if isinstance(value, Array | EnumerateValue | ZipValue) else static_call(call)
 
 
 def _reversed(call: LibraryCall) -> Value:
     value = call.args[0] if call.args else Unknown()
     if isinstance(value, Sequence):
         return Sequence(tuple(reversed(value.items)))
-    if isinstance(value, Repeated):
-        return replace(value, reordered=True)
-    if isinstance(value, Range | Enumerated | Zipped):
+    if isinstance(value, RepeatedItem):
+        return replace(value, is_reordered=True)
+    if isinstance(value, Range | EnumerateValue | ZipValue):
         return Backwards(value)
     return static_call(call)
 
@@ -130,7 +130,7 @@ def _super(call: LibraryCall) -> Value:
 BUILTINS: Summaries = {
     "range": _range,
     "enumerate": _enumerate,
-    "zip": lambda call: Zipped(call.args),
+    "zip": lambda call: ZipValue(call.args),
     "len": _length,
     "list": _same_first,
     "tuple": _same_first,

@@ -109,16 +109,16 @@ def _along(call: LibraryCall) -> Value:
     return Array((ex.product(known) if is_known else None,), 1)
 
 
-def _chosen(condition: Array | None, found: Array, ones: Container[str]) -> Array:
+def _chosen(condition: Array | None, branches: Array, ones: Container[str]) -> Array:
     """What ``where`` chooses from, broadcast to its condition: an axis of 1 may become longer.
 
     Of two last axes that nobody knows to be longer than 1 the longer one is what is left.
     """
     if condition is None:
-        return shapes.beside_unknown(found)
+        return shapes.beside_unknown(branches)
     both, last, other = (
-        shapes.broadcast([condition, found], ones),
-        found.axis(-1),
+        shapes.broadcast([condition, branches], ones),
+        branches.axis(-1),
         condition.axis(-1),
     )
     if both.axis(-1) is None and last is not None and other is not None and condition.has(1):

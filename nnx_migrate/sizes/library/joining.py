@@ -9,7 +9,7 @@ from itertools import pairwise
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes, slices
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Repeated, Sequence, Static, Unknown, Value
+from nnx_migrate.abstract.values import Array, RepeatedItem, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.ranks import ranked
@@ -19,7 +19,7 @@ from nnx_migrate.source.walking import is_name
 
 def _concatenate(call: LibraryCall) -> Value:
     listed = call.get(0, "arrays")
-    if isinstance(listed, Repeated):
+    if isinstance(listed, RepeatedItem):
         return Unknown("concatenation of unknown many")
     items = listed.items if isinstance(listed, Sequence) else ()
     arrays = [call.interpreter.array(one) for one in items]
@@ -59,7 +59,7 @@ def _joined(call: LibraryCall, arrays: list[Array], axis: int) -> Value:
 def _stack(call: LibraryCall) -> Value:
     listed, axis = call.get(0, "arrays"), call.number(1, "axis", 0)
     items = listed.items if isinstance(listed, Sequence) else ()
-    items = (listed.item,) if isinstance(listed, Repeated) else items
+    items = (listed.item,) if isinstance(listed, RepeatedItem) else items
     arrays = [call.interpreter.array(one) for one in items]
     if not arrays or arrays[0] is None or axis is None:
         return Unknown("stack of unknown values")
@@ -106,7 +106,7 @@ def _alike(array: Array, count: Expr, index: int) -> Value:
         return Unknown("split along an axis that may be the last one")
     sizes = list(array.known(array.rank or max(len(array.tail), -index)))
     sizes[index] = _part(sizes[index], count, 0)
-    return Repeated(array.of(tuple(sizes)), count)
+    return RepeatedItem(array.of(tuple(sizes)), count)
 
 
 def _part(size: Dim, parts: Expr, more: int) -> Dim:

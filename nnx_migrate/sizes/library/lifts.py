@@ -83,7 +83,7 @@ def _renamed(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value 
     if not isinstance(target, Class):
         return None
     lifts = (*outer, *target.lifts)
-    lifted = None if target.lifted is None else prefix + target.lifted
+    lifted = None if target.lift is None else prefix + target.lift
     return Class(target.info, lifted, lifts)
 
 

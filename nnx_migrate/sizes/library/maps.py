@@ -61,9 +61,9 @@ def _run(
     kwargs: dict[str, Value] | None = None,
 ) -> Value:
     """Call the function inside; what it builds there is a problem: Linen raises there, or builds for every item."""
-    interpreter, before = call.interpreter, set(call.interpreter.built)
+    interpreter, before = call.interpreter, set(call.interpreter.submodules)
     result = interpreter.call(function, args, kwargs or {}, call.node, call.frame)
-    for key, module in interpreter.built.items():
+    for key, module in interpreter.submodules.items():
         if key not in before and module.call is not None:
             reason = f"a submodule is built inside {ast.unparse(call.node.func)}"
             interpreter.problems.append((module.call, reason))

@@ -24,20 +24,20 @@ def _reshape(call: LibraryCall) -> Value:
     if isinstance(shape, ShapeOf):
         return shape.shape_of
     if isinstance(shape, OpenShape):
-        return _reshape_open(call, array, shape.source, shape.cut, shape.added)
+        return _reshape_open(call, array, shape.source, shape.cut, shape.middle)
     return Array()
 
 
 def _reshape_open(
-    call: LibraryCall, array: Array, source: Array, cut: int, added: tuple[Dim, ...]
+    call: LibraryCall, array: Array, source: Array, cut: int, new_axes: tuple[Dim, ...]
 ) -> Value:
     """``x.reshape(y.shape[:-n] + sizes)``: when x and y agree there, only the end changes."""
     old = list(array.known(-cut)) if cut < 0 and array.axis(-1) is not None else []
     lead = [source.axis(cut - 1)] if cut < 0 else [source.axis(-1)]
-    new = shapes.NewShape(added)
+    new = shapes.NewShape(new_axes)
     part = shapes.reshape(Array(tuple(old), len(old)), new, call.interpreter.facts)
     if not old or source != array:
-        kept = [None if size is not None and size.text == "-1" else size for size in added]
+        kept = [None if size is not None and size.text == "-1" else size for size in new_axes]
         return Array((*lead, *kept), least=len(kept))
     return Array((*lead, *part.tail), least=len(part.tail))
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import (
     NONE,
-    Extended,
-    Joined,
+    ConcatenatedList,
+    ExtendedList,
     Record,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Unknown,
     Value,
@@ -73,10 +73,10 @@ def _run_one(
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             assign(interpreter, target, interpreter.evaluate(value, frame), frame)
         case ast.AugAssign(target=target, op=op, value=value):
-            load = interpreter.unfolded.get(id(statement))
+            load = interpreter.plain_sums.get(id(statement))
             if load is None:  # kept, so that no later node gets its id
                 load = ast.copy_location(ast.BinOp(_loaded(target), op, value), statement)
-                interpreter.unfolded[id(statement)] = load
+                interpreter.plain_sums[id(statement)] = load
             _add_to(interpreter, target, interpreter.evaluate(load, frame), frame)
         case ast.Return(value=value):
             result = interpreter.evaluate(value, frame) if value else NONE
@@ -169,7 +169,7 @@ def _skip(part: ast.AST, frame: Frame) -> None:
 def _add_to(interpreter: Interpreter, target: ast.expr, result: Value, frame: Frame) -> None:
     """``target += value``, which changes a list or dict in place."""
     held = frame.env.get(target.id) if isinstance(target, ast.Name) else None
-    lists = Sequence | Repeated | Extended | Joined
+    lists = Sequence | RepeatedItem | ExtendedList | ConcatenatedList
     if isinstance(target, ast.Name) and isinstance(held, lists | Record):
         frame.change(target.id, result)
     else:

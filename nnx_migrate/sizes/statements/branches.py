@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.joining import join, join_given
+from nnx_migrate.abstract.joining import join, join_by_presence
 from nnx_migrate.abstract.values import Value
 from nnx_migrate.sizes.chance import chance_sides, joined_by_chance
 from nnx_migrate.sizes.expressions.conditions import truth
@@ -62,7 +62,9 @@ def run_branch(
         interpreter.presence = {**interpreter.presence, **met.presence}
         return None, _beyond(second, met.condition, after_first)
     by_test = (
-        partial(join_given, met.presence, unmet.presence) if test is None else partial(join, test)
+        partial(join_by_presence, met.presence, unmet.presence)
+        if test is None
+        else partial(join, test)
     )
     either = joined_by_chance if by_chance else by_test
     frame.env = _merged(either, yes, frame.env)
@@ -70,9 +72,9 @@ def run_branch(
     return None, (*_implied(met.condition, after_first), *_implied(unmet.condition, after_second))
 
 
-def _beyond(ended: str, test: Expr | None, after: Rest) -> Rest:
+def _beyond(end: str, test: Expr | None, after: Rest) -> Rest:
     """Conditions after a branch that does not end; an error in the other one is none of them."""
-    return after if ended == RAISE or test == ALWAYS else (test, *after)
+    return after if end == RAISE or test == ALWAYS else (test, *after)
 
 
 def _implied(test: Expr | None, after: Rest) -> Rest:
@@ -93,10 +95,10 @@ def _restore(frame: Frame, attributes: dict[str, Value]) -> None:
 
 
 def _merged(
-    joined: Callable[[Value, Value], Value], yes: dict[str, Value], no: dict[str, Value]
+    join: Callable[[Value, Value], Value], yes: dict[str, Value], no: dict[str, Value]
 ) -> dict[str, Value]:
     names = {**yes, **no}
     return {
-        name: joined(yes[name], no[name]) if name in yes and name in no else names[name]
+        name: join(yes[name], no[name]) if name in yes and name in no else names[name]
         for name in names
     }

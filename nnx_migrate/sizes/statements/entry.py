@@ -95,18 +95,18 @@ def last_of(value: Value | None) -> Expr | None:
 
 
 def weakened(
-    rounds: Rounds, entry: Entry, begun: Mapping[str, Value], end: Mapping[str, Value]
+    rounds: Rounds, entry: Entry, start: Mapping[str, Value], end: Mapping[str, Value]
 ) -> bool:
     """Forget what a round that ended with ``end`` changed, last sizes aside; whether it did."""
     changed = False
     for name, old in entry.values.items():
         latest = end.get(name, old)
-        if latest is begun[name]:
+        if latest is start[name]:
             continue
         if _grew(old, latest) and rounds.only_grows(name):
             continue
         array = rounds.interpreter.array
-        before, one, two = array(old), array(begun[name]), array(latest)
+        before, one, two = array(old), array(start[name]), array(latest)
         if before is not None and one is not None and two is not None:
             new: Value = _same_axes(old, before, one, two)
         else:
@@ -124,9 +124,9 @@ def _grew(old: Value, latest: Value) -> bool:
     return len(longer.items) > len(old.items) and old.is_list
 
 
-def _same_axes(old: Value, before: Array, begun: Array, latest: Array) -> Value:
+def _same_axes(old: Value, before: Array, start: Array, latest: Array) -> Value:
     """The array ``before`` of ``old`` without the axes that a round changes; the last one stays."""
-    common = common_axes(begun, latest)
+    common = common_axes(start, latest)
     kept = common.with_last(before.axis(-1)) if before.rank != 0 else before
     width = max(len(before.tail), len(kept.tail))
     ranks = [(one.rank, one.least, one.origin) for one in (before, kept)]

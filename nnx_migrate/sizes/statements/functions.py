@@ -92,7 +92,7 @@ def run_function(
     defaults = _bind(interpreter, function, frame, args, kwargs)
     with _entered(interpreter, function, frame):
         result = _run_body(interpreter, node, frame)
-    if any(one is old for one in defaults for old in frame.changed):
+    if any(one is old for one in defaults for old in frame.mutations):
         return Unknown("a default that calls change")  # ``def width(seen=[2]): seen.append(...)``
     return result
 
@@ -114,7 +114,7 @@ def _entered(interpreter: Interpreter, function: Function, frame: Frame) -> Iter
         yield
     finally:
         interpreter.frames.pop()
-        for old in frame.changed:
+        for old in frame.mutations:
             for one in (*interpreter.frames[-1:], *([function.home] if function.home else [])):
                 one.forget(old)
         if function.home is not None:

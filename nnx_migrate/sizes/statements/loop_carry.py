@@ -37,7 +37,7 @@ class _Snapshot:
     calls: int
     reads: int
     statics: dict[int, str | None]
-    carried: dict[int, list[tuple[str, Expr, Expr]]]
+    carries: dict[int, list[tuple[str, Expr, Expr]]]
     equal: dict[frozenset[str], tuple[int, int]]
     problems: int
 
@@ -47,7 +47,7 @@ def _snapshot(interpreter: Interpreter) -> _Snapshot:
         len(interpreter.journal),
         len(interpreter.reads),
         dict(interpreter.statics),
-        {key: list(entries) for key, entries in interpreter.carried.items()},
+        {key: list(entries) for key, entries in interpreter.carries.items()},
         dict(interpreter.equal),
         len(interpreter.problems),
     )
@@ -58,7 +58,7 @@ def _restore(interpreter: Interpreter, before: _Snapshot) -> None:
         interpreter.journal.pop().pop()
     del interpreter.reads[before.reads :]
     interpreter.statics = dict(before.statics)
-    interpreter.carried = {key: list(entries) for key, entries in before.carried.items()}
+    interpreter.carries = {key: list(entries) for key, entries in before.carries.items()}
     interpreter.equal = dict(before.equal)
     del interpreter.problems[before.problems :]
 
@@ -86,11 +86,11 @@ def settled_entry(rounds: Rounds) -> Entry:
             return entry
 
 
-def _moved(entry: Entry, begun: dict[str, Value], ends: list[dict[str, Value]]) -> set[str]:
+def _moved(entry: Entry, start: dict[str, Value], ends: list[dict[str, Value]]) -> set[str]:
     """Arrays whose known last size some round changes."""
     found = set()
     for name, old in entry.values.items():
-        first = last_of(begun[name])
+        first = last_of(start[name])
         if as_array(old) is not None and first is not None:
             lasts = [last_of(end.get(name, old)) for end in ends]
             if name in entry.symbols or any(last != first for last in lasts):
@@ -99,25 +99,29 @@ def _moved(entry: Entry, begun: dict[str, Value], ends: list[dict[str, Value]]) 
 
 
 def _follow(
-    rounds: Rounds, entry: Entry, ends: list[dict[str, Value]], moved: set[str], settled: set[str]
+    rounds: Rounds,
+    entry: Entry,
+    ends: list[dict[str, Value]],
+    moving_names: set[str],
+    settled_names: set[str],
 ) -> bool:
     """Carry, stop carrying or give up the last sizes that moved; whether that changes anything.
 
-    ``settled`` are those that once proved to be the same in every round.
+    ``settled_names`` are those that once proved to be the same in every round.
     """
     changed = False
-    for name in sorted(moved):
+    for name in sorted(moving_names):
         lasts = [last_of(end.get(name)) for end in ends]
         symbol = entry.symbols.get(name)
         if symbol is None:
-            if name in settled:
+            if name in settled_names:
                 lose(entry, name)
             else:
                 entry.symbols[name] = _symbol(rounds, name)
             changed = True
         elif all(last is not None and last.text == symbol for last in lasts):
             del entry.symbols[name]
-            settled.add(name)
+            settled_names.add(name)
             changed = True
         elif not _is_carried(rounds, entry, name, lasts):
             lose(entry, name)
@@ -146,7 +150,7 @@ def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None
     others = set(entry.symbols.values()) - {entry.symbols[name]}
     if lasts[0] is not None and lasts[0].names & others:
         return False  # __init__ gives them their next values one after another
-    if rounds.loop.origins and rounds.loop.reordered:
+    if rounds.loop.origins and rounds.loop.is_reordered:
         return False
     if first is None or last is None or any(one != last for one in lasts[1:]):
         return False
@@ -162,7 +166,7 @@ def _reaches_init(rounds: Rounds) -> bool:
 
 
 def _builds(rounds: Rounds, loop: ast.AST) -> bool:
-    known = rounds.interpreter.built.keys() | rounds.interpreter.entered
+    known = rounds.interpreter.submodules.keys() | rounds.interpreter.entered_calls
     return any(id(one) in known for one in walk(loop))
 
 
@@ -176,7 +180,7 @@ def _owners(rounds: Rounds) -> list[ast.AST]:
 
 def _builds_itself(rounds: Rounds) -> bool:
     """Whether the rounds build submodules, in a method that they call or at the place."""
-    info, built = rounds.interpreter.root.info, rounds.interpreter.built
+    info, built = rounds.interpreter.root.info, rounds.interpreter.submodules
     nodes = walk(rounds.statement)
     found = (info.find(one.attr) for one in nodes if isinstance(one, ast.Attribute))
     inside = (node for one in found if one is not None for node in walk(one[1]))
@@ -207,11 +211,11 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     if not isinstance(after, Array) or last is None:
         return
     is_said = symbol in interpreter.carried_by_call
-    interpreter.nested |= {symbol} if interpreter.carrying else set()
+    interpreter.nested_carries |= {symbol} if interpreter.carrying else set()
     if frame.own and not is_said:
         for owner in _owners(rounds):
             before, latest = _spelled(rounds, owner, first, last)
-            interpreter.carried.setdefault(id(owner), []).append((symbol, before, latest))
+            interpreter.carries.setdefault(id(owner), []).append((symbol, before, latest))
     final = ex.substitute(last, loop.last)
     variables = {loop.variable(one) for one in names_in(rounds.statement.target)}
     own = {*interpreter.symbols.values(), *loop.last, *variables}

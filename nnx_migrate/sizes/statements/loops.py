@@ -2,7 +2,7 @@
 
 The abstract round runs again and again until what holds at its start (:mod:`entry`) holds at its
 end, too. The last axis of an array may change from round to round and still be known: it is
-*carried* in a local variable of ``__init__`` (:mod:`carried`).
+*carried* in a local variable of ``__init__`` (:mod:`loop_carry`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.lists import joined_lists, with_perhaps
 from nnx_migrate.abstract.values import (
     Array,
-    Extended,
+    ExtendedList,
     Perhaps,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Unknown,
     Value,
@@ -167,7 +167,7 @@ def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loo
             names = {n for one in sizes if one for n in one.names}
             hidden = {n for n in names if n in inside or is_varying(n)}
             frame.env[name] = forgotten(value, hidden)
-        elif isinstance(value, Sequence | Repeated | Extended):
+        elif isinstance(value, Sequence | RepeatedItem | ExtendedList):
             frame.env[name] = forgotten(value, inside | set(interpreter.symbols.values()))
 
 
@@ -221,14 +221,14 @@ def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:
             added = value.items[len(before.items) :]
             if len(added) == 1 and not isinstance(added[0], Perhaps):
                 length = loop.rounds if _appends_always(loop.node, name) else None
-                rest = Repeated(added[0], length, loop.node, dict(loop.last))
-                frame.env[name] = Extended(before.items, rest) if before.items else rest
+                rest = RepeatedItem(added[0], length, loop.node, dict(loop.last))
+                frame.env[name] = ExtendedList(before.items, rest) if before.items else rest
             elif added and _appends_always(loop.node, name):
-                each = Repeated(Sequence(added), None, loop.node, dict(loop.last))
+                each = RepeatedItem(Sequence(added), None, loop.node, dict(loop.last))
                 frame.env[name] = joined_lists(before, ListRounds(each))
             elif len(added) == 1 and isinstance(added[0], Perhaps):
-                some = Repeated(added[0].item, is_numbered=False)
-                frame.env[name] = Extended(before.items, some) if before.items else some
+                some = RepeatedItem(added[0].item, is_numbered=False)
+                frame.env[name] = ExtendedList(before.items, some) if before.items else some
             elif added:
                 frame.env[name] = Unknown("a list that a loop extends")
 

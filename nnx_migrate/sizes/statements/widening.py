@@ -15,10 +15,10 @@ from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
-    Extended,
-    Joined,
+    ConcatenatedList,
+    ExtendedList,
     Record,
-    Repeated,
+    RepeatedItem,
     Sequence,
     Static,
     Unknown,
@@ -62,7 +62,7 @@ def widened(old: Value, new: Value, name: str, line: int) -> Value:
         return common_axes(one, two)
     held, added = items_of(old), items_of(new)
     if held is not None and added is not None:
-        return Repeated(_joined([*held, *added], name, line)) if held or added else old
+        return RepeatedItem(_joined([*held, *added], name, line)) if held or added else old
     return Unknown("a loop changes it", first=old)
 
 
@@ -78,11 +78,11 @@ def items_of(value: Value) -> list[Value] | None:
     match value:
         case Sequence(items=items):
             return list(items)
-        case Repeated(item=item):
+        case RepeatedItem(item=item):
             return [item]
-        case Extended(first=first, rest=rest):
+        case ExtendedList(first=first, rest=rest):
             return [*first, rest.item]
-        case Joined():
+        case ConcatenatedList():
             return [alike(value).item]
     return None
 
@@ -105,12 +105,12 @@ def forgotten(value: Value, names: set[str]) -> Value:
             return value.of(kept)
         case Sequence() if type(value) is Sequence:
             return Sequence(tuple(forgotten(one, names) for one in value.items), value.is_list)
-        case Repeated(item=item):
+        case RepeatedItem(item=item):
             return replace(value, item=forgotten(item, names))
-        case Extended(first=first, rest=rest):
+        case ExtendedList(first=first, rest=rest):
             last = forgotten(rest, names)
             firsts = tuple(forgotten(one, names) for one in first)
-            return Extended(firsts, last) if isinstance(last, Repeated) else value
+            return ExtendedList(firsts, last) if isinstance(last, RepeatedItem) else value
         case Record(entries=entries):
             return Record({k: forgotten(v, names) for k, v in entries.items()}, value.default)
         case Choice(options=options):

@@ -56,8 +56,8 @@ def _sizes(call: LibraryCall, array: Array, left: list[list[str]]) -> dict[str, 
     return known
 
 
-def _size(name: str, known: Mapping[str, Dim]) -> Dim:
-    return ex.literal(int(name)) if name.isdigit() else known.get(name)
+def _size(name: str, axis_sizes: Mapping[str, Dim]) -> Dim:
+    return ex.literal(int(name)) if name.isdigit() else axis_sizes.get(name)
 
 
 def _output(call: LibraryCall) -> Value:

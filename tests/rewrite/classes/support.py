@@ -43,7 +43,7 @@ def _convert(body: str) -> tuple[Project, dict[str, ConvertedClass | ClassRefusa
     project = Project({"model": parse("model", "model.py", HEADER + body)})
     sizes = analyse(project)
     context = ConversionContext(
-        converted=frozenset(project.linen),
+        explicit_classes=frozenset(project.linen),
         new_arguments={name: one.new_arguments for name, one in sizes.items()},
         sizes_of=sizes.get,
     )

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Collection, Mapping
 
 from nnx_migrate.model import Outcome, SizeArgument
-from nnx_migrate.rewrite.classes.checks.lazy_module_fields import HandedModules
+from nnx_migrate.rewrite.classes.checks.lazy_module_fields import LazyModuleFields
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, convert_outside
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
@@ -50,7 +50,11 @@ def convert_modules(
     given = SIZES if sizes is None else sizes
     owned = owned_statements(project, [project.linen[name] for name in converted])
     context = OutsideContext(
-        HandedModules(project, {}, {}), frozenset(converted), given, owned=owned, skip=skip
+        LazyModuleFields(project, {}, {}),
+        frozenset(converted),
+        given,
+        explicit_statements=owned,
+        skip=skip,
     )
     results = {name: convert_outside(project, one, context) for name, one in modules.items()}
     new = {

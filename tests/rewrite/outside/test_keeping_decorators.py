@@ -146,7 +146,7 @@ def test_what_is_kept_is_the_lazy_form(name: str) -> None:
     text, result = convert(decorated(functions, decorator), {"m.Kept"})
     assert f"@lazily({decorator})\nclass Kept" in text
     assert "lazily" in result.imports
-    assert result.placed == {"m.Kept"}
+    assert result.mentions == {"m.Kept"}
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.checks.nnx_names import PUBLIC
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
@@ -55,7 +55,7 @@ def checked_attributes(
         name = next((word for word in found if not _is_kept(cls, one, word, meant)), None)
         if name is None or (name in others and _name(one) == name):
             continue
-        raise Refused(
+        raise ClassRefused(
             one.call,
             f"{name!r} names {meant[name]} as well, and an NNX module has one attribute of a name",
             f"rename the {meant[name].partition(' ')[2]}",

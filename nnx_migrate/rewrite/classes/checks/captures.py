@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from nnx_migrate.constructs import layer_of
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import MODULES, Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, CONTAINERS
@@ -52,11 +52,11 @@ def check_captures(
         for statement in statements(method.body):
             stored = _stored(statement, values, items, in_setup=in_setup)
             for found in (one for value in stored for one in captures.of(value)):
-                raise Refused(found, _KEPT, "pass it where it is called", RULE)
+                raise ClassRefused(found, _KEPT, "pass it where it is called", RULE)
             captures.note(statement)
     for name in _stored_by_bases(cls):
         if reads.by_method(name):
-            raise Refused(cls.node, f"self.{name} of a base: {_KEPT}", "call it instead", RULE)
+            raise ClassRefused(cls.node, f"self.{name} of a base: {_KEPT}", "call it instead", RULE)
 
 
 def _built_by_bases(cls: ClassInfo) -> frozenset[str]:
@@ -118,7 +118,7 @@ class _Captures:
     """Finds what refers to the module in the expressions of one method.
 
     Attributes:
-      held: attributes that hold submodules.
+      submodule_names: attributes that hold submodules.
       members: attributes of submodules that are methods or submodules, or follow variables.
       in_setup: whether it is ``setup``, where what submodules compute would be kept for later calls.
       functions: local names of what refers to the module.
@@ -128,7 +128,7 @@ class _Captures:
     reads: ModuleReads
     receiver: str
     items: Mapping[int, Item]
-    held: Collection[str]
+    submodule_names: Collection[str]
     members: Collection[str]
     in_setup: bool
     functions: set[str] = field(default_factory=set)
@@ -188,7 +188,7 @@ class _Captures:
         """Whether calling it computes with what the module holds: ``self.enc(x)``, ``self.encode(x)``."""
         match function:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
-                return attr in self.held or self.reads.by_method(attr)
+                return attr in self.submodule_names or self.reads.by_method(attr)
             case ast.Attribute(value=inner, attr=attr) if attr not in self.members:
                 return False
             case ast.Attribute(value=inner):
@@ -204,7 +204,7 @@ class _Captures:
             case ast.Name(id=name):
                 return name in self.modules
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
-                return attr in self.held
+                return attr in self.submodule_names
             case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
                 return self._is_module(inner)
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 
@@ -26,10 +26,10 @@ def check_class_body(cls: ClassInfo) -> None:
     for node in _read(one for one in cls.node.body if one not in fields.values()):
         if node.id in fields:
             reason = f"the class body reads the field {node.id}, which NNX has in __init__"
-            raise Refused(node, reason, "write the value itself", RULE)
+            raise ClassRefused(node, reason, "write the value itself", RULE)
         if node.id in cls.methods:
             reason = f"the method {node.id} has another name in the class as well"
-            raise Refused(node, reason, f"define a method that calls {node.id}", RULE)
+            raise ClassRefused(node, reason, f"define a method that calls {node.id}", RULE)
 
 
 def _read(body: Iterable[ast.stmt]) -> Iterator[ast.Name]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -53,12 +53,12 @@ def check_declared_anew(cls: ClassInfo) -> None:
             case ast.AnnAssign(target=ast.Name(id=name)) if name in inherited - own.keys():
                 reason = f"it makes {name!r}, a field of its base, an attribute of the class"
                 recipe = "give the attribute another name, or the field another default"
-                raise Refused(statement, reason, recipe, "fields")
+                raise ClassRefused(statement, reason, recipe, "fields")
     for name, one in own.items():
         base = next((base for base in bases if name in base.bound), None)
         if one.node.value is None and base is not None and name not in base.methods:
             reason = f"it declares {name!r} without a default, and keeps that of {base.name}"
-            raise Refused(one.node, reason, "repeat the default", "fields")
+            raise ClassRefused(one.node, reason, "repeat the default", "fields")
 
 
 def _is_type_of_self(node: ast.AST) -> bool:
@@ -79,6 +79,6 @@ def _is_handed_on(around: ast.AST | None, node: ast.AST) -> bool:
     return False
 
 
-def _read(node: ast.AST, what: str) -> Refused:
+def _read(node: ast.AST, what: str) -> ClassRefused:
     reason = f"it reads {what}, which only Linen's class has"
-    return Refused(node, reason, "make it a constant of the class", "fields")
+    return ClassRefused(node, reason, "make it a constant of the class", "fields")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.uses.calls import Methods
 from nnx_migrate.rewrite.classes.uses.makings import Making
 from nnx_migrate.source.classes import ClassInfo
@@ -25,7 +25,7 @@ def check_compact_calls(cls: ClassInfo, methods: Methods, makings: Sequence[Maki
             if other is one or methods.runs(other.method, one.method) < 2:
                 continue
             name = one.method.node.name
-            raise Refused(
+            raise ClassRefused(
                 one.method.node if one.method.owner is cls else cls.node,
                 f"the compact {other.method.node.name} may call {name} more than once, and Linen builds its"
                 " submodules anew for each call",

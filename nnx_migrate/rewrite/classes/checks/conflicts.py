@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.checks.attribute_names import meanings_of
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import (
     Item,
     ItemKind,
@@ -39,7 +39,7 @@ def check_collections(items: Mapping[int, Item]) -> None:
         name = str(item.name.value)
         held = (item.kind, item.collection_text)
         if seen.setdefault(name, held) != held:
-            raise Refused(
+            raise ClassRefused(
                 item.call,
                 f"two collections have {name!r}, and an NNX module has one attribute of a name",
                 "rename one of them",
@@ -94,8 +94,8 @@ def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     raise _named(call, f"{what} is given a submodule that has a name of its own")
 
 
-def _named(node: ast.AST, reason: str) -> Refused:
-    return Refused(
+def _named(node: ast.AST, reason: str) -> ClassRefused:
+    return ClassRefused(
         node, reason, "give the submodule to an attribute first, without a name", "names"
     )
 
@@ -104,8 +104,8 @@ def _is_private(name: str) -> bool:
     return name.startswith("__") and not name.endswith("__")
 
 
-def _mangled(node: ast.AST, name: str) -> Refused:
-    return Refused(
+def _mangled(node: ast.AST, name: str) -> ClassRefused:
+    return ClassRefused(
         node,
         f"Python takes {name!r} for private, and changes it where it is an attribute",
         "rename it",
@@ -139,7 +139,7 @@ def check_sown(cls: ClassInfo, items: Mapping[int, Item]) -> None:
             continue
         stored = str(item.name.value)
         if stored in sown and repr(sown[stored]) != item.collection_text:
-            raise Refused(
+            raise ClassRefused(
                 item.call,
                 f"it sows {stored!r} into another collection, and an NNX module has one attribute of a name",
                 "rename one of them",
@@ -165,7 +165,7 @@ def check_put(cls: ClassInfo, items: Mapping[int, Item]) -> None:
             others = [one for one in items.values() if _is_called(one, name)]
             same = all(_is_in(one, collection) for one in others)
             if (name in attributes and not others) or not same:
-                raise Refused(
+                raise ClassRefused(
                     call,
                     f"{name!r} names something else as well, and an NNX module has one attribute of a name",
                     "rename one of them",
@@ -197,7 +197,7 @@ def check_stored(attributes: Iterable[Attribute]) -> None:
     structures = {one.name for one in known if one.kind is Kind.STRUCTURE}
     for one in known:
         if one.kind is Kind.SUBMODULE and one.name in structures:
-            raise Refused(
+            raise ClassRefused(
                 one.value,
                 f"self.{one.name} holds a submodule of its own here and others elsewhere",
                 "give each an attribute",
@@ -205,14 +205,17 @@ def check_stored(attributes: Iterable[Attribute]) -> None:
             )
         if one.kind is Kind.STRUCTURE and _is_private(one.name):  # its submodules' names are texts
             raise _mangled(one.value, one.name)
-        if one.stored is None:
+        if one.storage_name is None:
             continue
         for other in known:
-            same = other.kind is not Kind.ALIAS and (other.stored or other.name) == one.stored
-            if other.name != one.name and (same or other.name == one.stored):
-                raise Refused(
+            same = (
+                other.kind is not Kind.ALIAS
+                and (other.storage_name or other.name) == one.storage_name
+            )
+            if other.name != one.name and (same or other.name == one.storage_name):
+                raise ClassRefused(
                     one.value,
-                    f"{one.stored!r} names self.{one.name} and, as an attribute, self.{other.name}",
+                    f"{one.storage_name!r} names self.{one.name} and, as an attribute, self.{other.name}",
                     "rename one of them",
                     "names",
                 )

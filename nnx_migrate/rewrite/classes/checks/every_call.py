@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.questions import QUESTIONS
 from nnx_migrate.source.classes import ClassInfo
@@ -27,14 +27,14 @@ def check_every_call(cls: ClassInfo) -> None:
         receiver = receiver_of(method)
         for node in _unguarded(method, receiver):
             if _changes(node, receiver):
-                raise Refused(
+                raise ClassRefused(
                     node,
                     "setup changes a variable here, which Linen does before every call",
                     "change it in the method that is called, or under `if self.is_initializing():`",
                     RULE,
                 )
         for node in _asking(method, receiver):
-            raise Refused(
+            raise ClassRefused(
                 node,
                 "setup asks here what each call answers anew, and __init__ runs once",
                 "ask in the method that is called",

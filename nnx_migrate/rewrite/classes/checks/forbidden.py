@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes.checks.conflicts import (
     check_put,
     check_sown,
 )
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.variables.submodule_names import check_asked
@@ -55,7 +55,7 @@ def check_methods(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -
         if name == "__init__" and constructs_nothing(cls, items):
             continue
         if name in cls.methods:
-            raise Refused(
+            raise ClassRefused(
                 cls.methods[name],
                 f"the class defines {name}",
                 "move what it does to setup",
@@ -63,20 +63,22 @@ def check_methods(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -
             )
     for one in cls.fields:
         if one.name in _TAKEN:
-            raise Refused(cls.node, f"a field is named '{one.name}'", "rename the field", "fields")
+            raise ClassRefused(
+                cls.node, f"a field is named '{one.name}'", "rename the field", "fields"
+            )
     for item in items.values():
         if any(one.id == "rngs" for one in each(item.call, ast.Name)):
-            raise Refused(item.call, "its code uses the name 'rngs'", "rename it", "names")
+            raise ClassRefused(item.call, "its code uses the name 'rngs'", "rename it", "names")
     for method in cls.methods.values():
         if _builds_itself(project, cls, method):
             reason = f"its class method {method.name} builds it"
-            raise Refused(method, reason, "write a function that builds it", RULE)
+            raise ClassRefused(method, reason, "write a function that builds it", RULE)
     for node in walk(cls.node):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Call(func=ast.Name("super")), attr=name)
             ) if name in _FUNCTIONAL:
-                raise Refused(
+                raise ClassRefused(
                     node,
                     f"it calls {name} of linen.Module, which NNX modules do not have",
                     "write a function that builds the module and calls it",
@@ -86,9 +88,9 @@ def check_methods(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -
                 is_self(one) for one in walk(owner)
             ):
                 reason = "it calls unbind, for pure functions of a submodule's variables"
-                raise Refused(node, reason, "lift the loop", RULE)
+                raise ClassRefused(node, reason, "lift the loop", RULE)
             case ast.Call(func=ast.Attribute(value=other, attr="setup"), args=[ast.Name("self")]):
-                raise Refused(
+                raise ClassRefused(
                     node,
                     f"it runs the setup of {ast.unparse(other)}, which NNX has in __init__",
                     f"inherit from {ast.unparse(other)}, or write out what it sets",
@@ -124,7 +126,7 @@ def check_generic(project: Project, cls: ClassInfo) -> None:
                 continue
             symbol = project.resolve(node.value, cls.scope)
             if project.linen.get(symbol or "") is not None:
-                raise Refused(
+                raise ClassRefused(
                     node,
                     f"{ast.unparse(node.value)} is written with its types, as a generic class is",
                     f"write {ast.unparse(node.value)} alone: types say nothing when the code runs",
@@ -156,7 +158,7 @@ def check_text(cls: ClassInfo) -> None:
             function = _text_of(node, receiver_of(method))
             if function is None or id(node) in read or _TEXT[function] in cls.method_names:
                 continue
-            raise Refused(
+            raise ClassRefused(
                 node,
                 f"{function} of the module itself, which NNX writes otherwise",
                 "write it from the fields",
@@ -196,7 +198,7 @@ def check_lazy(
     """
     lifted = [one for one in project.decorators(cls, method) if one in CLASS_LIFTS]
     for item in lazy.values() if lifted else ():
-        raise Refused(
+        raise ClassRefused(
             item.call,
             f"the shape of this variable is only known in the call, which {lifted[0]} transforms",
             "read its shape from fields, or make it in a method that is not transformed",
@@ -233,7 +235,7 @@ def check_items(
             item = items.get(id(node))
             if item is None or item.kind in (ItemKind.STREAM, ItemKind.VARIABLE):
                 continue
-            raise Refused(
+            raise ClassRefused(
                 node,
                 f"it is built in the helper method {name!r}",
                 "build it in setup or in the compact method",
@@ -257,9 +259,9 @@ def check_given(cls: ClassInfo, items: Mapping[int, Item]) -> None:
             site = items[id(call)].site
             given = given_values(call)
             if site is not None and site.kind is SiteKind.FUNCTION:
-                given = [*site.given.values()]
+                given = [*site.scope_arguments.values()]
             if dependence is not None and any(map(dependence.of, given)):
-                raise Refused(
+                raise ClassRefused(
                     call,
                     "a submodule gets a parameter or variable as a field, and would keep its value",
                     "pass it in the call",

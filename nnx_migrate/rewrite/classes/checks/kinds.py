@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, receiver_of, submodule_keys
 from nnx_migrate.rewrite.classes.reading.annotations import alternatives
 from nnx_migrate.rewrite.classes.reading.holders import Holders
@@ -38,7 +38,7 @@ def check_kinds(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -> 
     asking = _Asking(project, cls, Holders(cls, sites), _module_fields(project, cls))
     for method in cls.every_method:
         for node in asking.questions(method):
-            raise Refused(
+            raise ClassRefused(
                 node,
                 "it asks what kind of object a submodule is, and NNX's is another",
                 "ask isinstance of classes by their names",

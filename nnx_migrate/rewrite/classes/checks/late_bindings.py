@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.source.bindings import CHANGES, bound_names, names_bound_below, target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import names_in, walk
@@ -29,7 +29,7 @@ def check_late_bindings(cls: ClassInfo) -> None:
             for function in _stored(body) if names else ():
                 read = names_in(function) - names_bound_below(function)
                 if read & names:
-                    raise Refused(
+                    raise ClassRefused(
                         function,
                         f"a function that a loop stores reads {min(read & names)}, which each round binds anew",
                         "bind it as a default: lambda x, layer=layer: layer(x)",

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.class_values import CLASS_LIFTS
-from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused, ConversionContext
 from nnx_migrate.rewrite.classes.fields.types import holds_modules
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.reading.holders import Holders
@@ -75,7 +75,7 @@ class LazyArguments:
 
     Attributes:
       modules: the submodules that the class builds.
-      given: ids of names of classes, which lazy submodules get in their lazy form.
+      class_names: ids of names of classes, which lazy submodules get in their lazy form.
       takes_classes: whether what gets them is explicit code, which takes explicit classes.
     """
 
@@ -83,7 +83,7 @@ class LazyArguments:
     cls: ClassInfo
     items: Mapping[int, Item]
     modules: Holders
-    given: Collection[int]
+    class_names: Collection[int]
     takes_classes: bool = False
 
     def check(self, call: ast.Call) -> None:
@@ -100,7 +100,7 @@ class LazyArguments:
         """Refuse initializers where some name axes: lazy code takes Linen's boxes, explicit code makes none."""
         given = [one for one in call.keywords if one.arg is None or one.arg.endswith("init")]
         if given and _names_axes(self.project):
-            raise Refused(
+            raise ClassRefused(
                 given[0].value,
                 "a lazy submodule may be given an initializer that names axes",
                 "name the axes where the submodule is defined",
@@ -120,19 +120,19 @@ class LazyArguments:
         assert method is not None
         for value in values:
             if self._may_hold(value, method, set()):
-                raise Refused(
+                raise ClassRefused(
                     value,
                     "a lazy submodule may be given a module here",
                     "give it what the module is made of",
                     "lazy_submodule",
                 )
 
-    def _may_hold(self, value: ast.AST, method: ast.FunctionDef, seen: set[int]) -> bool:
+    def _may_hold(self, value: ast.AST, method: ast.FunctionDef, visited: set[int]) -> bool:
         """Whether a value may be, hold or build a module; what a submodule returns is an array."""
-        if id(value) in seen:
+        if id(value) in visited:
             return False
-        seen.add(id(value))
-        if id(value) in self.given:
+        visited.add(id(value))
+        if id(value) in self.class_names:
             return False
         scope = self.cls.scope.enter(method)
         match value:
@@ -147,24 +147,24 @@ class LazyArguments:
             case ast.Attribute(attr="dtype" | "ndim" | "shape" | "size"):
                 return False
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):
-                return self._is_module_in(attr, seen)
+                return self._is_module_in(attr, visited)
             case ast.Name(id=name):
                 pairs = [
                     pair for pair in bindings_below(method) if name in {*changed_names(pair[0])}
                 ]
                 if pairs:
-                    return any(self._may_hold(one, method, seen) for _, one in pairs)
-                return self._names_module(value, scope, seen)
-            case ast.Attribute() if self._names_module(value, scope, seen):
+                    return any(self._may_hold(one, method, visited) for _, one in pairs)
+                return self._names_module(value, scope, visited)
+            case ast.Attribute() if self._names_module(value, scope, visited):
                 return True
-        return any(self._may_hold(one, method, seen) for one in ast.iter_child_nodes(value))
+        return any(self._may_hold(one, method, visited) for one in ast.iter_child_nodes(value))
 
-    def _is_module_in(self, attribute: str, seen: set[int]) -> bool:
+    def _is_module_in(self, attribute: str, visited: set[int]) -> bool:
         """Whether an attribute of the module may be one: a method, a default, or computed in ``setup``."""
         method = self.cls.methods.get(attribute)
         if method is not None and self.project.decorators(self.cls, method) == ("property",):
             returned = (one.value for one in each(method, ast.Return) if one.value is not None)
-            return any(self._may_hold(one, method, seen) for one in returned)
+            return any(self._may_hold(one, method, visited) for one in returned)
         if any(attribute in one.methods for one in self.cls.mro):
             return True
         for one in self.cls.fields:
@@ -172,7 +172,7 @@ class LazyArguments:
                 return holds_modules(self.project, one) or (
                     one.default is not None
                     and any(
-                        self._names_module(node, one.owner.scope, seen)
+                        self._names_module(node, one.owner.scope, visited)
                         for node in walk(one.default)
                         if isinstance(node, ast.Name | ast.Attribute)
                     )
@@ -183,9 +183,9 @@ class LazyArguments:
             for target, value in bindings_below(method)
             if isinstance(target, ast.Attribute) and target.attr == attribute
         ]
-        return not values or any(self._may_hold(value, method, seen) for method, value in values)
+        return not values or any(self._may_hold(value, method, visited) for method, value in values)
 
-    def _names_module(self, node: ast.expr, scope: Scope, seen: set[int]) -> bool:
+    def _names_module(self, node: ast.expr, scope: Scope, visited: set[int]) -> bool:
         symbol = self.project.resolve(node, scope)
         if symbol is None:
             return False
@@ -195,12 +195,12 @@ class LazyArguments:
         if definition is None or isinstance(definition[1], ast.ClassDef):
             return False
         module, target = definition
-        if id(target) in seen:
+        if id(target) in visited:
             return False
-        seen.add(id(target))
+        visited.add(id(target))
         inner = Scope(module)
         return any(
-            self._names_module(one, inner, seen)
+            self._names_module(one, inner, visited)
             for one in walk(target)
             if isinstance(one, ast.Name | ast.Attribute)
         )

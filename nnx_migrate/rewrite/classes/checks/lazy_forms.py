@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused, ConversionContext
 from nnx_migrate.rewrite.lazy_form import NoLazyForm, declarations
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
@@ -22,19 +22,19 @@ def check_lazy_forms(
     project: Project,
     sizes: ClassSizes,
     context: ConversionContext,
-    given: Iterable[tuple[ast.expr, str]],
+    class_arguments: Iterable[tuple[ast.expr, str]],
 ) -> None:
     """Check that all that may be built by ``lazy(...)`` has a lazy form.
 
     Args:
-      given: the names of classes that lazy submodules get as fields, and the classes.
+      class_arguments: the names of classes that lazy submodules get as fields, and the classes.
 
     Raises:
       Refused: a class has none, or stands in a field and has sizes whose names do not say what they
         are: ``lazy(self.block)`` declares none.
     """
-    for node, name in given:
-        if name in context.converted:
+    for node, name in class_arguments:
+        if name in context.explicit_classes:
             _check(node, project.linen[name], context, is_stated=False)
     for site in sizes.sites.values():
         is_stated = site.kind is SiteKind.CLASS
@@ -51,9 +51,9 @@ def _check(place: ast.expr, cls: ClassInfo, context: ConversionContext, *, is_st
         raise _refused(place, cls, f"the name of its size {min(more)} does not say what it is")
 
 
-def _refused(place: ast.expr, cls: ClassInfo, reason: str) -> Refused:
+def _refused(place: ast.expr, cls: ClassInfo, reason: str) -> ClassRefused:
     text = f"the first call tells the sizes of {cls.node.name}, which has no lazy form: {reason}"
-    return Refused(place, text, "give the size as a field", "sizes")
+    return ClassRefused(place, text, "give the size as a field", "sizes")
 
 
 def _built(project: Project, site: Site, context: ConversionContext) -> Iterator[ClassInfo]:
@@ -62,7 +62,7 @@ def _built(project: Project, site: Site, context: ConversionContext) -> Iterator
         return
     names = project.linen if site.symbol is None else (site.symbol,)
     for name in names:
-        if name in project.linen and name in context.converted:
+        if name in project.linen and name in context.explicit_classes:
             own = context.sizes_of(name)
             if site.symbol is not None or (own is not None and own.exports_out_features):
                 yield project.linen[name]

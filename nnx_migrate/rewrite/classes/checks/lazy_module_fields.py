@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from nnx_migrate.rewrite.classes.checks.lazy_uses import LazyUses, check_methods, more_than_called
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
@@ -23,31 +23,31 @@ Field = tuple[str, str]  # class, field
 
 
 @dataclass(frozen=True)
-class HandedModules:
+class LazyModuleFields:
     """Which fields take lazy modules.
 
     Attributes:
       sizes: of the classes that are explicit.
-      passed: the sizes that a class gives what it builds from a field, of fields from which it builds some.
-      known: why fields cannot, as far as asked.
+      builder_sizes: the sizes that a class gives what it builds from a field, of fields from which it builds some.
+      reasons: why fields cannot, as far as asked.
       onward: classes that a class hands on to what a field of it is given.
     """
 
     project: Project
     sizes: Mapping[str, ClassSizes]
-    passed: Mapping[Field, frozenset[str]]
-    known: dict[Field, str | None] = field(default_factory=dict)
+    builder_sizes: Mapping[Field, frozenset[str]]
+    reasons: dict[Field, str | None] = field(default_factory=dict)
     onward: dict[Field, set[str]] = field(default_factory=dict)
 
     def why_not(self, at: Field) -> str | None:
         """Why a field cannot take a lazy module; None if it can."""
-        if at not in self.known:
-            self.known[at] = "it is given to itself"  # what asks again meanwhile is a circle
-            self.known[at] = self._why_not(self.project.linen[at[0]], at)
-        return self.known[at]
+        if at not in self.reasons:
+            self.reasons[at] = "it is given to itself"  # what asks again meanwhile is a circle
+            self.reasons[at] = self._why_not(self.project.linen[at[0]], at)
+        return self.reasons[at]
 
     def _why_not(self, cls: ClassInfo, at: Field) -> str | None:
-        if at in self.passed:
+        if at in self.builder_sizes:
             return f"{cls.node.name} builds submodules from it"
         sizes = self.sizes[cls.name]
         handed = Holders(cls, (), {at[1]})
@@ -60,7 +60,7 @@ class HandedModules:
             check_methods(self.project, cls)
             for method in cls.every_method:
                 LazyUses(self.project, cls, method, handed, modules, classes, takes=takes).check()
-        except Refused as refused:
+        except ClassRefused as refused:
             line = getattr(refused.refusal.node, "lineno", 0)
             return f"{refused.refusal.reason} (line {line})"
         return None

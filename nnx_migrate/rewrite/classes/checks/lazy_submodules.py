@@ -43,13 +43,13 @@ def check_lazy_submodules(
     items: Mapping[int, Item],
     sizes: ClassSizes,
     context: ConversionContext,
-    given: Collection[int],
+    class_names: Collection[int],
     delegates: bool,
 ) -> bool:
     """Whether a class holds lazy submodules, itself or in its explicit ones.
 
     Args:
-      given: ids of the names of classes that lazy submodules get as fields.
+      class_names: ids of the names of classes that lazy submodules get as fields.
       delegates: whether it takes over what its bases build.
 
     Raises:
@@ -58,11 +58,11 @@ def check_lazy_submodules(
     inherited = _inside_bases(project, cls, context) if delegates else frozenset()
     found = _Submodules(project, cls, items, sizes, context, inherited)
     for name in sorted(_held_classes(project, cls, sizes)):
-        if context.holds_lazy(name) and name not in context.lifted:
+        if context.holds_lazy(name) and name not in context.lifted_classes:
             raise more_than_called(
                 cls.node, f"it has {name}, which holds lazy submodules, as a value"
             )
-    partials = [*_lazy_partials(project, cls, sizes, context, given)]
+    partials = [*_lazy_partials(project, cls, sizes, context, class_names)]
     if not found.inside and not inherited:
         return False
     if _is_told(cls, sizes, found.inside | inherited):
@@ -71,7 +71,7 @@ def check_lazy_submodules(
         )
         raise more_than_called(cls.node, reason)
     found.check_constructors()
-    found.check_arguments(given, partials)
+    found.check_arguments(class_names, partials)
     check_methods(project, cls)
     found.check_uses()
     return True
@@ -82,7 +82,7 @@ class _Submodules:
     """The submodules of one class, by the ids of the calls that build them.
 
     Attributes:
-      inherited: those that are lazy, or hold such, and that its bases build.
+      base_calls: those that are lazy, or hold such, and that its bases build.
     """
 
     project: Project
@@ -90,7 +90,7 @@ class _Submodules:
     items: Mapping[int, Item]
     sizes: ClassSizes
     context: ConversionContext
-    inherited: frozenset[int]
+    base_calls: frozenset[int]
 
     @cached_property
     def lazy(self) -> frozenset[int]:
@@ -116,7 +116,7 @@ class _Submodules:
         Raises:
           Refused: the class of one is not what its name says, or builds itself.
         """
-        for key in self.inside - self.inherited:
+        for key in self.inside - self.base_calls:
             site = self.sizes.sites[key]
             known = site.kind is SiteKind.CLASS or key in self.lazy
             if key not in self.items or not known or site.out_variable is not None:
@@ -129,14 +129,14 @@ class _Submodules:
             for one in built if site.symbol in self.context.lazy else ():
                 _check_class(one, site.call)
 
-    def check_arguments(self, given: Collection[int], partials: Iterable[ast.Call]) -> None:
+    def check_arguments(self, class_names: Collection[int], partials: Iterable[ast.Call]) -> None:
         """Refuse to build one, or a partial of one, with what is not the same in both forms.
 
         Raises:
           Refused: it is given a module.
         """
-        arguments = LazyArguments(self.project, self.cls, self.items, self._modules, given)
-        for key in sorted(self.lazy - self.inherited, key=lambda key: self.items[key].call.lineno):
+        arguments = LazyArguments(self.project, self.cls, self.items, self._modules, class_names)
+        for key in sorted(self.lazy - self.base_calls, key=lambda key: self.items[key].call.lineno):
             is_explicit = self.context.is_lazy_form(self.sizes.sites[key])
             replace(arguments, takes_classes=is_explicit).check(self.items[key].call)
         for call in partials:
@@ -148,7 +148,7 @@ class _Submodules:
         Raises:
           Refused: one does.
         """
-        every = Holders(self.cls, self.inside | self.inherited)
+        every = Holders(self.cls, self.inside | self.base_calls)
         builds = links_of(self.project).builds
         names = {name for owner in self.cls.mro for name in builds.get(owner.name, ())}
         built = [self.project.linen[one] for one in sorted(names)]
@@ -200,7 +200,7 @@ def _inside_bases(project: Project, cls: ClassInfo, context: ConversionContext) 
 def _is_told(cls: ClassInfo, sizes: ClassSizes, inside: AbstractSet[int]) -> bool:
     """Whether facts of the initial call decide about lazy modules, whose variables do not show them."""
     facts = {one.name for one in sizes.new_arguments if one.fact is not None}
-    reached = (sizes.sites[key].reached or "" for key in inside & sizes.sites.keys())
+    reached = (sizes.sites[key].condition or "" for key in inside & sizes.sites.keys())
     if any(facts & names_in_text(text) for text in reached if text):
         return True
     tests = [
@@ -247,7 +247,7 @@ def _lazy_partials(
     cls: ClassInfo,
     sizes: ClassSizes,
     context: ConversionContext,
-    given: Collection[int],
+    class_names: Collection[int],
 ) -> Iterator[ast.Call]:
     """The partials of lazy classes.
 
@@ -255,7 +255,7 @@ def _lazy_partials(
       Refused: a lazy class goes elsewhere as a value, or a call of it may build something else.
     """
     for node, symbol, value in class_values(project, cls):
-        if not context.is_lazy_value(symbol) or id(node) in given:
+        if not context.is_lazy_value(symbol) or id(node) in class_names:
             continue
         calls = value.calls if value is not None else ()
         sites = [sizes.sites.get(id(call)) for call in calls]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.checks.variable_paths import path_above
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.reading.holders import Holders
@@ -35,9 +35,9 @@ _PLAIN = frozenset(
 )
 
 
-def more_than_called(node: ast.AST, reason: str) -> Refused:
+def more_than_called(node: ast.AST, reason: str) -> ClassRefused:
     """Why a class that does more with a lazy submodule than to call it is lazy itself."""
-    return Refused(node, reason, "call the submodule in a method of the class", RULE)
+    return ClassRefused(node, reason, "call the submodule in a method of the class", RULE)
 
 
 def check_methods(project: Project, cls: ClassInfo) -> None:
@@ -86,7 +86,7 @@ class LazyUses:
     Attributes:
       lazy: those of them that are lazy or hold lazy ones.
       modules: all submodules.
-      built: the classes that one of them may be of.
+      classes: the classes that one of them may be of.
       may_read: whether the variables of one may be read at some steps, ``self.model.variables[...][...]``.
       takes: whether what a call builds takes a lazy one, and does no more with it.
     """
@@ -96,7 +96,7 @@ class LazyUses:
     method: ast.FunctionDef
     lazy: Holders
     modules: Holders
-    built: Sequence[ClassInfo]
+    classes: Sequence[ClassInfo]
     may_read: Callable[[ast.AST, ast.FunctionDef, tuple[str, ...]], bool] = lambda *_: True
     takes: Callable[[ast.Call, ast.AST], bool] = lambda call, value: False
 
@@ -167,13 +167,13 @@ class LazyUses:
 
     def _is_method(self, name: str) -> bool:
         """Whether a class of the project that is built here defines a method of that name."""
-        return any(one.find(name) is not None for one in self.built)
+        return any(one.find(name) is not None for one in self.classes)
 
     def _is_bound_for(self, name: str) -> bool:
         """Whether calls of that method bind the module: those of ``nn.nowrap`` run with what it is alone."""
         return not any(
             {*_decorators(self.project, one, name)} & {"flax.linen.nowrap", "property"}
-            for one in self.built
+            for one in self.classes
         )
 
     def _gives_arrays(self, call: ast.AST) -> bool:

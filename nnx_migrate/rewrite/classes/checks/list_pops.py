@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.source.classes import ClassInfo
@@ -14,7 +14,7 @@ from nnx_migrate.source.walking import each
 RULE = "class"
 
 
-def check_taken_out(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+def check_list_pops(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     """Nothing, unless a method takes a submodule out of a list.
 
     Raises:
@@ -32,4 +32,4 @@ def check_taken_out(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     for method, call in pops:
         if isinstance(call.func, ast.Attribute) and holders.has(call.func.value, method):
             reason = "a submodule is taken out of a list"
-            raise Refused(call, reason, "build the list without it", RULE)
+            raise ClassRefused(call, reason, "build the list without it", RULE)

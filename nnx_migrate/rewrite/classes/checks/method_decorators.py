@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project
@@ -30,7 +30,7 @@ def check_method_decorators(project: Project, cls: ClassInfo) -> None:
             if _is_known(project, cls, target):
                 continue
             reason = f"what the decorator {ast.unparse(target)} of {method.name} does is not known"
-            raise Refused(decorator, reason, f"call it in {method.name}", RULE)
+            raise ClassRefused(decorator, reason, f"call it in {method.name}", RULE)
 
 
 def _function_of(project: Project, cls: ClassInfo, decorator: ast.expr) -> ast.expr:

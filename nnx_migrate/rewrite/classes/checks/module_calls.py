@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.sizes.outside_uses import MODULE_METHODS
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
@@ -46,15 +46,15 @@ def _held_selves(method: ast.FunctionDef) -> Iterator[str]:
                 yield from (one.id for one in targets if isinstance(one, ast.Name))
 
 
-def _refuse_module_calls(function: ast.AST, names: Collection[str], told: str) -> None:
+def _refuse_module_calls(function: ast.AST, names: Collection[str], reason: str) -> None:
     for node in walk(function):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
                 name in names and attr in MODULE_METHODS
             ):
-                raise Refused(
+                raise ClassRefused(
                     node,
-                    f"{told} {name}.{attr}, of the module it is given",
+                    f"{reason} {name}.{attr}, of the module it is given",
                     "make the variable in the method itself and read it from self",
                     RULE,
                 )

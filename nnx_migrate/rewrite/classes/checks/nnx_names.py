@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
@@ -36,11 +36,13 @@ def check_nnx_names(cls: ClassInfo) -> None:
     """
     in_bodies = {name: owner for owner in reversed(cls.mro) for name in _defined(owner)}
     for taken in sorted(_stored(cls) & INTERNAL):
-        raise Refused(cls.node, f"NNX uses {taken!r} of its modules itself", "rename it", "names")
+        raise ClassRefused(
+            cls.node, f"NNX uses {taken!r} of its modules itself", "rename it", "names"
+        )
     for owner in _behind(cls):
         hidden = {name for name in _defined(owner) & PUBLIC if in_bodies[name] is owner}
         if hidden:
-            raise Refused(
+            raise ClassRefused(
                 cls.node,
                 f"nnx.Module has {min(hidden)!r}, too, and stands before its base {owner.name}",
                 f"name {owner.name} before nn.Module",
@@ -50,7 +52,7 @@ def check_nnx_names(cls: ClassInfo) -> None:
         for call in each(method, ast.Call):
             name = _asked(call, receiver_of(method))
             if name in PUBLIC - in_bodies.keys():
-                raise Refused(
+                raise ClassRefused(
                     call,
                     f"it asks for {name!r}, which every NNX module has",
                     "rename what is asked for, or ask for a field",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import IMPORTS
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.sizes.out_variables import OUT_VARIABLE
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import bound_names, names_bound_below
@@ -35,7 +35,7 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
     function = functions[0]
     early = read_too_early(function)
     if early is not None:
-        raise Refused(
+        raise ClassRefused(
             cls.node,
             f"a size in the converted __init__ needs {early!r} before it is known",
             "build the submodule where its input is known, or give the size as a field",
@@ -65,7 +65,7 @@ def _check_own(cls: ClassInfo, function: ast.FunctionDef) -> None:
     taken |= {"rngs"} & (bound | (cls.module.table.keys() & cls.local_names))
     if taken:
         name = min(taken)
-        raise Refused(cls.node, f"its code uses the name {name!r}", "rename it", "names")
+        raise ClassRefused(cls.node, f"its code uses the name {name!r}", "rename it", "names")
 
 
 def _check_builtins(cls: ClassInfo, functions: Sequence[ast.FunctionDef]) -> None:
@@ -86,7 +86,7 @@ def _check_builtins(cls: ClassInfo, functions: Sequence[ast.FunctionDef]) -> Non
                 continue
             hidden = one.id in bound or cls.scope.lookup(one.id) is not None
             if hidden or (id(one) in annotations and one.id in methods):
-                raise Refused(
+                raise ClassRefused(
                     cls.node,
                     f"__init__ or a property needs the builtin {one.id!r}, which means something else here",
                     "rename it",
@@ -94,13 +94,13 @@ def _check_builtins(cls: ClassInfo, functions: Sequence[ast.FunctionDef]) -> Non
                 )
 
 
-def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> None:
+def _check_known(cls: ClassInfo, function: ast.FunctionDef, names: set[str]) -> None:
     starred = names_in(cls.node) if cls.module.stars else set()
     for node in walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found = node.id in known or cls.scope.lookup(node.id) is not None
+            found = node.id in names or cls.scope.lookup(node.id) is not None
             if not found and node.id not in starred:  # what a star imports, the class read before
-                raise Refused(
+                raise ClassRefused(
                     cls.node,
                     f"the converted __init__ reads {node.id!r}, which is not known there",
                     "report this: the rewriter missed a name",
@@ -126,7 +126,7 @@ def check_class(
         if isinstance(one, ast.Attribute | ast.Name) and isinstance(one.ctx, ast.Load):
             symbol = project.resolve(one, cls.scope)
             if is_linen(symbol) and symbol not in known:
-                raise Refused(
+                raise ClassRefused(
                     cls.node,
                     f"{symbol} would remain in the converted class",
                     "report this: the rewriter missed a use",
@@ -140,7 +140,7 @@ def _check_bound(cls: ClassInfo, tree: ast.Module) -> None:
         lost = names_bound_below(cls.methods[name]) - names_bound_below(made[name])
         read = names_read(made[name])
         if lost & read:
-            raise Refused(
+            raise ClassRefused(
                 cls.methods[name],
                 f"the converted {name} reads {min(lost & read)!r}, which is not known there",
                 "report this: the rewriter missed a name",

@@ -73,9 +73,9 @@ def _is_value(target: ast.expr, receiver: str, local: set[str], variables: froze
 def handed_on(attributes: Iterable[Attribute]) -> Iterator[Note]:
     """Submodules of ``setup`` given to one that ``nnx.state`` lists earlier."""
     known = [one for one in attributes if one.kind is Kind.SUBMODULE]
-    names = {one.name: one.stored or one.name for one in known}
+    names = {one.name: one.storage_name or one.name for one in known}
     for one in known:
-        holder = one.stored or one.name
+        holder = one.storage_name or one.name
         if not isinstance(one.value, ast.Call):
             continue
         given = given_values(one.value)

@@ -19,19 +19,19 @@ Path = tuple[str, ...]
 
 
 def shared_paths(
-    project: Project, cls: ClassInfo, held: Mapping[str, ast.Call], local: Mapping[str, str]
+    project: Project, cls: ClassInfo, submodules: Mapping[str, ast.Call], local: Mapping[str, str]
 ) -> dict[str, str]:
     """Linen's scope name of a shared submodule -> its NNX attribute path (slashes between).
 
     Args:
-      held: constructor call of every submodule with a fixed attribute name.
+      submodules: constructor call of every submodule with a fixed attribute name.
       local: local variables that hold one of them.
     """
     found: dict[str, str] = {}
-    for name in held:
+    for name in submodules:
         paths = [
             (other, *path)
-            for other, call in held.items()
+            for other, call in submodules.items()
             if other != name
             for path in _given(project, cls, call, name, local, _DEPTH)
         ]
@@ -82,9 +82,9 @@ def _is_submodule(value: ast.expr, name: str, local: Mapping[str, str]) -> bool:
             return False
 
 
-def local_names(method: ast.FunctionDef, held: Mapping[str, ast.Call]) -> dict[str, str]:
-    """Local variables of ``method`` that hold a submodule of ``held``."""
-    owners = {id(call): name for name, call in held.items()}
+def local_names(method: ast.FunctionDef, submodules: Mapping[str, ast.Call]) -> dict[str, str]:
+    """Local variables of ``method`` that hold one of the ``submodules``."""
+    owners = {id(call): name for name, call in submodules.items()}
     found: dict[str, str] = {}
     for node in walk(method):
         match node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnx_migrate.rewrite.classes.data import Refused, Wants
+from nnx_migrate.rewrite.classes.data import ClassRefused, Wants
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 
@@ -17,10 +17,10 @@ def check_sizes(cls: ClassInfo, sizes: ClassSizes) -> None:
     """
     for node, reason in sizes.problems:
         recipe = "give the size as a field, or run `nnx-migrate record`"
-        raise Refused(node, reason, recipe, "sizes")
+        raise ClassRefused(node, reason, recipe, "sizes")
     count = len(sizes.new_arguments)
     if count > _MOST:
-        raise Refused(
+        raise ClassRefused(
             cls.node,
             f"its constructor would take {count} sizes that only callers know, more than {_MOST}",
             "run `nnx-migrate record` on code that builds it",
@@ -28,4 +28,4 @@ def check_sizes(cls: ClassInfo, sizes: ClassSizes) -> None:
         )
     for one in sizes.untold:
         recipe = "build it under a condition on a field, or call it always"
-        raise Refused(one.call, one.reason, recipe, "sizes", Wants(facts=one.parameters))
+        raise ClassRefused(one.call, one.reason, recipe, "sizes", Wants(facts=one.parameters))

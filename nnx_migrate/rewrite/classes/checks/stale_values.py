@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain
 
 from nnx_migrate.rewrite.classes.checks.every_call import run_by_setup
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.setup.dependence import Dependence, bound, dependence_in
@@ -24,7 +24,7 @@ from nnx_migrate.source.walking import each, is_name, walk
 RULE = "setup"
 
 
-def check_kept(cls: ClassInfo, attributes: Iterable[Attribute]) -> None:
+def check_stale_values(cls: ClassInfo, attributes: Iterable[Attribute]) -> None:
     """Refuse what is kept of a variable in a helper of ``setup``, or follows it within a call.
 
     Raises:
@@ -33,8 +33,8 @@ def check_kept(cls: ClassInfo, attributes: Iterable[Attribute]) -> None:
     setup = cls.methods.get("setup")
     if setup is None:
         return
-    for node in _kept_by_helpers(cls, dependence_in(cls, setup)):
-        raise Refused(
+    for node in _values_of_helpers(cls, dependence_in(cls, setup)):
+        raise ClassRefused(
             node,
             "what this keeps follows a parameter or variable, and __init__ runs only once",
             "compute it in the method that reads it",
@@ -46,7 +46,7 @@ def check_kept(cls: ClassInfo, attributes: Iterable[Attribute]) -> None:
     dependence = dependence_in(cls, setup, begun)
     for one in attributes:
         if one.kind is Kind.COMPUTED and dependence.of(one.value):
-            raise Refused(
+            raise ClassRefused(
                 one.statement,
                 f"self.{one.name} is what a variable holds when the call begins, and calls change it",
                 "read it in the method that is called",
@@ -54,10 +54,10 @@ def check_kept(cls: ClassInfo, attributes: Iterable[Attribute]) -> None:
             )
 
 
-def _kept_by_helpers(cls: ClassInfo, found: Dependence) -> Iterator[ast.AST]:
+def _values_of_helpers(cls: ClassInfo, found: Dependence) -> Iterator[ast.AST]:
     """What methods that ``setup`` calls assign to attributes."""
     run = run_by_setup(cls)
-    given = {name for method in run for name in _given_values(method, found.attributes)}
+    given = {name for method in run for name in _parameter_values(method, found.attributes)}
     for method in run[1:]:
         parameters = method.args.posonlyargs + method.args.args + method.args.kwonlyargs
         local = [one.arg for one in parameters] if method.name in given else []
@@ -71,7 +71,7 @@ def _kept_by_helpers(cls: ClassInfo, found: Dependence) -> Iterator[ast.AST]:
                 yield from (one for one in call.args[2:] if own.of(one))
 
 
-def _given_values(method: ast.FunctionDef, attributes: frozenset[str]) -> Iterator[str]:
+def _parameter_values(method: ast.FunctionDef, attributes: frozenset[str]) -> Iterator[str]:
     """Methods that a method gives what may follow a variable: any of its local names may."""
     receiver = receiver_of(method)
     local = frozenset(one.id for one in each(method, ast.Name)) - {receiver}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from nnx_migrate.constructs import all_layers, layer_of
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.classes import ClassInfo
@@ -53,7 +53,7 @@ def check_transformed_draws(project: Project, cls: ClassInfo) -> None:
             code = _Code(project, cls, method, owner.scope.enter(method))
             for place, value in code.transformed():
                 if code.draws(value):
-                    raise Refused(
+                    raise ClassRefused(
                         place if owner is cls else cls.node,
                         "it draws keys inside a function that jax transforms, where a stream cannot count",
                         "draw the keys outside and pass them in",
@@ -239,7 +239,7 @@ def _is_transform(project: Project, symbol: str) -> bool:
     return any(one.startswith("jax.") and _is_transform(project, one) for one in names)
 
 
-def may_draw(project: Project, symbol: str, seen: frozenset[str] = frozenset()) -> bool:
+def may_draw(project: Project, symbol: str, visited: frozenset[str] = frozenset()) -> bool:
     """Whether modules of a class may draw keys in a call: dropout, ``self.make_rng``, or one that holds such."""
     layer = layer_of(symbol)
     if layer is not None:
@@ -247,9 +247,9 @@ def may_draw(project: Project, symbol: str, seen: frozenset[str] = frozenset()) 
     if symbol == "flax.linen.Module":
         return _is_drawn_in(project)
     cls = project.linen.get(symbol)
-    if cls is None or symbol in seen:
+    if cls is None or symbol in visited:
         return False
-    inside = seen | {symbol}
+    inside = visited | {symbol}
     return any(
         any(one.attr == "make_rng" for one in each(method, ast.Attribute))
         or any(

@@ -7,10 +7,10 @@ import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable
 from nnx_migrate.rewrite.classes.reading.annotations import is_array
-from nnx_migrate.sizes.fields.constructor_arguments import values_given
+from nnx_migrate.sizes.fields.constructor_arguments import values_of_field
 from nnx_migrate.source.bindings import bindings_below, changed_names
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment, FunctionNode, parameter_names
@@ -45,7 +45,7 @@ def check_trees(project: Project, cls: ClassInfo, items: Iterable[Item]) -> None
                 continue
         if is_tree:
             reason = "the initialiser of this parameter gives something else than one array"
-            raise Refused(item.call, reason, "make a parameter of each array", RULE)
+            raise ClassRefused(item.call, reason, "make a parameter of each array", RULE)
 
 
 def check_dicts(cls: ClassInfo, items: Mapping[int, Item]) -> None:
@@ -70,7 +70,7 @@ def check_dicts(cls: ClassInfo, items: Mapping[int, Item]) -> None:
             is_dict = isinstance(node.value, ast.Dict | ast.DictComp) or keys is not None
             if is_dict and owner in starts and (keys is None or keys != starts[owner]):
                 reason = f"Linen keeps what {owner} holds under keys that are not assigned here"
-                raise Refused(node, reason, "assign all that it holds", RULE)
+                raise ClassRefused(node, reason, "assign all that it holds", RULE)
 
 
 def _keys(node: ast.expr | None) -> frozenset[str] | None:
@@ -104,25 +104,25 @@ class _Initialisers:
     project: Project
     cls: ClassInfo
 
-    def gives_tree(self, called: ast.expr, depth: int) -> bool:
+    def gives_tree(self, callee: ast.expr, depth: int) -> bool:
         """Whether a call of what an expression names returns a tree, or a number."""
-        if isinstance(called, ast.Call):
-            return depth > 0 and self._made_gives_tree(called, depth - 1)
-        match called:
+        if isinstance(callee, ast.Call):
+            return depth > 0 and self._call_gives_tree(callee, depth - 1)
+        match callee:
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if self._field(name):
-                given = values_given(self.project, (self.cls.name, name))
+                given = values_of_field(self.project, (self.cls.name, name))
                 return depth > 0 and any(self.gives_tree(one, depth - 1) for one in given)
             case ast.Attribute(attr=name) if name in _METHODS:
                 return True
-            case ast.Attribute() if (made := self._property(called)) is not None:
+            case ast.Attribute() if (made := self._property(callee)) is not None:
                 return depth > 0 and self.gives_tree(made, depth - 1)
-        symbol = self.project.resolve(called, self.cls.scope)
+        symbol = self.project.resolve(callee, self.cls.scope)
         if symbol in _MAPS:
             return True
-        function = self._function(called) or self.project.function(symbol)
+        function = self._function(callee) or self.project.function(symbol)
         if function is not None:
             return self._returns_tree(function, depth)
-        is_builtin = isinstance(called, ast.Name) and hasattr(builtins, called.id)
+        is_builtin = isinstance(callee, ast.Name) and hasattr(builtins, callee.id)
         return is_builtin or (symbol or "").startswith("math.")  # a number, a container
 
     def _returns_tree(self, function: FunctionNode, depth: int) -> bool:
@@ -131,12 +131,12 @@ class _Initialisers:
         every += [function.body] if isinstance(function, ast.Lambda) else []
         return any(self._is_tree(one, function, depth) for one in every if one is not None)
 
-    def _made_gives_tree(self, made: ast.Call, depth: int) -> bool:
+    def _call_gives_tree(self, call: ast.Call, depth: int) -> bool:
         """The same of what a call gives: ``partial(pair, n)``, a function that another one returns."""
-        symbol = self.project.resolve(made.func, self.cls.scope)
+        symbol = self.project.resolve(call.func, self.cls.scope)
         if symbol == "functools.partial":
-            return bool(made.args) and self.gives_tree(made.args[0], depth)
-        maker = self._function(made.func) or self.project.function(symbol)
+            return bool(call.args) and self.gives_tree(call.args[0], depth)
+        maker = self._function(call.func) or self.project.function(symbol)
         inside = [*each(maker, ast.FunctionDef)] if maker is not None else []
         for one in _returned(maker) if maker is not None else ():
             local: list[FunctionNode] = [

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.sizes.expressions.subscripts import key_text
@@ -26,7 +26,7 @@ def check_unread(
       Refused: the NNX module would have parameters that Linen's does not.
     """
     for value, what in _unread(project, cls, attributes, items):
-        raise Refused(
+        raise ClassRefused(
             value,
             f"no method reads {what}: Linen's init makes no parameters for a submodule"
             " that is never called",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.source.changes import changed_by_call
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
@@ -43,15 +43,15 @@ def check_vocabulary(project: Project, cls: ClassInfo) -> None:
         for node in walk(method):
             text = _STATEMENTS.get(type(node)) or _change(project, scope, node)
             if text is not None:
-                raise Refused(node, f"its method {method.name} uses `{text}`", _RECIPE, RULE)
+                raise ClassRefused(node, f"its method {method.name} uses `{text}`", _RECIPE, RULE)
         for node in _bases_as_values(method):
             reason = f"its method {method.name} uses `super()` as a value"
-            raise Refused(node, reason, "write super().method(x), or the base's name", RULE)
+            raise ClassRefused(node, reason, "write super().method(x), or the base's name", RULE)
         for call in each(method, ast.Call):
             function = project.function(project.resolve(call.func, scope))
             for text in _kept(function):
                 reason = f"it calls {ast.unparse(call.func)}, which uses `{text}`"
-                raise Refused(call, reason, _RECIPE, RULE)
+                raise ClassRefused(call, reason, _RECIPE, RULE)
 
 
 def _bases_as_values(method: ast.FunctionDef) -> Iterator[ast.Name]:

@@ -16,7 +16,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from nnx_migrate.constructs import layer_of
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.flow import (
     Branch,
@@ -39,14 +39,14 @@ def refuse_answers(
     steps: Sequence[Step],
     taint: Taint,
     answers: Taint,
-    replaced: Replaced,
+    init_texts: Replaced,
     moved: Collection[int],
 ) -> None:
     """Refuse submodules that are built with answers, or only where an answer says so.
 
     Args:
       taint: what the call's parameters reach.
-      answers: what they and answers reach, of nodes ``replaced``.
+      answers: what they and answers reach, of the nodes in ``init_texts``.
       moved: values that no constructor gets.
 
     Raises:
@@ -56,7 +56,7 @@ def refuse_answers(
         key = id(item.call)
         at = answers.at.get(key, frozenset()) - taint.at.get(key, frozenset())
         read = operands_of(item, moved) if _is_submodule(item) else ()
-        if any(tainted_name(one, at, replaced) for one in read):
+        if any(tainted_name(one, at, init_texts) for one in read):
             raise _refused(item, "it is built with what only a call can ask")
     asked = answers.steps.keys() - taint.steps.keys()
     for item, is_alone in _decided(steps, asked) if asked else ():
@@ -75,27 +75,27 @@ def _has_variables(item: Item) -> bool:
     return layer is not None and not layer.is_stateless and item.name is not None
 
 
-def _decided(steps: Sequence[Step], asked: Collection[int]) -> Iterator[tuple[Item, bool]]:
+def _decided(steps: Sequence[Step], asking_steps: Collection[int]) -> Iterator[tuple[Item, bool]]:
     """What is built below steps that ask, or after one that may end the method or a round.
 
     With each, whether it is that or nothing: not one of two, nor one of several rounds.
     """
     may_end = False
     for step in steps:
-        if id(step) in asked or may_end:
+        if id(step) in asking_steps or may_end:
             is_alone = not isinstance(step, Loop) and not (
                 isinstance(step, Branch) and builds(step.body) and builds(step.orelse)
             )
             yield from ((item, is_alone) for item in builds((step,)))
         else:
-            yield from _decided(below(step), asked)
-        may_end = may_end or _may_end(step, asked)
+            yield from _decided(below(step), asking_steps)
+        may_end = may_end or _may_end(step, asking_steps)
 
 
-def _may_end(step: Step, asked: Collection[int]) -> bool:
+def _may_end(step: Step, asking_steps: Collection[int]) -> bool:
     """Whether a step that asks, it or one in it, may end the method, or a round of a loop."""
     return any(
-        id(one) in asked and any(map(_ends, each_step((one,)))) for one in each_step((step,))
+        id(one) in asking_steps and any(map(_ends, each_step((one,)))) for one in each_step((step,))
     )
 
 
@@ -104,6 +104,6 @@ def _ends(step: Step) -> bool:
     return is_exit or isinstance(step, Leave)
 
 
-def _refused(item: Item, reason: str) -> Refused:
+def _refused(item: Item, reason: str) -> ClassRefused:
     recipe = "give it where the submodule is called, or take a field"
-    return Refused(item.call, f"{reason}: {_ANEW}", recipe, RULE)
+    return ClassRefused(item.call, f"{reason}: {_ANEW}", recipe, RULE)

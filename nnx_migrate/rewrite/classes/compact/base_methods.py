@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
 from nnx_migrate.rewrite.classes.naming import Count
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, free_names
@@ -67,14 +67,14 @@ def counts_before(
     return {}
 
 
-def _meeting(own: Making, other: Making, call: ast.Call | None) -> Refused:
+def _meeting(own: Making, other: Making, call: ast.Call | None) -> ClassRefused:
     method, base = own.method.node, other.method
     called = f"the compact {base.node.name} of {base.owner.name}"
     does = "calls" if call is not None else "stands beside"
     both = (
         "number their submodules" if own.numbers & other.numbers else "may make what has one name"
     )
-    return Refused(
+    return ClassRefused(
         call or method,
         f"{method.name} {does} {called}, and both {both}",
         f"call {base.node.name} of the base once, before anything is built",
@@ -111,13 +111,13 @@ def _is_before(method: ast.FunctionDef, call: ast.Call, own: Sequence[Item]) -> 
     return not early and any(_is_certain(one, call) for one in method.body)
 
 
-def _is_certain(node: ast.AST, wanted: ast.AST) -> bool:
-    """Whether running the statement evaluates ``wanted`` exactly once."""
-    if node is wanted:
+def _is_certain(node: ast.AST, target: ast.AST) -> bool:
+    """Whether running the statement evaluates ``target`` exactly once."""
+    if node is target:
         return True
     if isinstance(node, (*_MAYBE, ast.If, ast.For, ast.FunctionDef, ast.Match)):
         return False
-    return any(_is_certain(child, wanted) for child in ast.iter_child_nodes(node))
+    return any(_is_certain(child, target) for child in ast.iter_child_nodes(node))
 
 
 def _counts_of(
@@ -133,7 +133,7 @@ def _counts_of(
     if not any(methods.runs(base, one) for one in others):
         found = _total(flow_of(base.node.body, items))
     if found is None:
-        raise Refused(
+        raise ClassRefused(
             at,
             f"how many submodules {base.owner.name} numbers before these is not known",
             "name the submodules, or hold an instance of the base class",

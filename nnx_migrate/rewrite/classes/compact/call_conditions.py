@@ -16,7 +16,7 @@ from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import dotted, is_not_none
 from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import (
@@ -38,11 +38,11 @@ class CallConditions:
 
     Args:
       taint: what the call's parameters reach, its conditions taken for unknown.
-      replaced: nodes with another text in ``__init__``, without those conditions.
+      init_texts: nodes with another text in ``__init__``, without those conditions.
     """
 
     taint: Taint
-    replaced: Replaced
+    init_texts: Replaced
 
     def cause(self, step: Branch, *, leaves: bool) -> str | None:
         """The name at fault when a branch has to be taken for one that only the call decides.
@@ -66,9 +66,9 @@ class CallConditions:
         Raises:
           Refused: it follows a condition of the call.
         """
-        names = free_names(node, self.replaced) & self.taint.at.get(id(call), frozenset())
+        names = free_names(node, self.init_texts) & self.taint.at.get(id(call), frozenset())
         if names:
-            raise Refused(
+            raise ClassRefused(
                 call,
                 f"it is built with {min(names)!r}, which may differ from call to call",
                 f"make {min(names)!r} a field, or build from fields only",
@@ -81,7 +81,7 @@ def _check_side(side: Sequence[Step], cause: str) -> None:
     certain = any(isinstance(one, Build) and not one.item.free_of_variables for one in side)
     free = [item for item in builds(side) if item.free_of_variables]
     if free and not certain:
-        raise Refused(
+        raise ClassRefused(
             free[0].call,
             f"it is built only under a condition on {cause!r}, known in the call alone, together"
             " with what has variables",
@@ -99,7 +99,7 @@ def renumbering(
       taint: what the call's parameters reach.
       facts: conditions of the call -> the constructor arguments that say what held.
     """
-    counted = {one.counted for one in names.values() if one.counted is not None}
+    counted = {one.counter_argument for one in names.values() if one.counter_argument is not None}
     found: set[str] = set()
     for branch in _branches(steps):
         kinds = {repr(item.site.class_name) for item in builds((branch,)) if item.site}

@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes.compact.local_uses import LocalUses
 from nnx_migrate.rewrite.classes.compact.moves import Moves, refusal
 from nnx_migrate.rewrite.classes.compact.partial_moves import PartialMoves
 from nnx_migrate.rewrite.classes.data import ConversionContext
-from nnx_migrate.rewrite.classes.fields.call_fields import call_fields, late_arguments
+from nnx_migrate.rewrite.classes.fields.call_fields import call_fields, per_call_arguments
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.questions import ANSWER
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
@@ -32,7 +32,7 @@ def moves_of(
     method: ast.FunctionDef,
     items: Mapping[int, Item],
     taint: Taint,
-    replaced: Replaced,
+    init_texts: Replaced,
     context: ConversionContext,
     cls: ClassInfo,
 ) -> Moves:
@@ -44,21 +44,21 @@ def moves_of(
         symbol = item.site.symbol if item.site is not None else None
         movable = _movable(project, scope, symbol, item.call.func, context)
         given = _given(item.call, symbol)
-        moving = _moving(given, movable, tainted, replaced)
+        moving = _moving(given, movable, tainted, init_texts)
         if moving and (layer_of(symbol) or not uses.fault(item.call, moving, item.call)):
             uses.move(item.call, moving, item.call, moves)
-        late = late_arguments(project, item, context, tainted, replaced)
+        late = per_call_arguments(project, item, context, tainted, init_texts)
         late = {name: one for name, one in late.items() if id(one) not in moves.values}
         if late:
-            moves.late[id(item.call)] = late
+            moves.per_call_fields[id(item.call)] = late
             moves.values |= {id(value) for value in late.values()}
-    everything = _of_the_call(method, replaced)
+    everything = _of_the_call(method, init_texts)
     partials = PartialMoves(project, scope, cls, uses, items, moves)
     for node in walk(method):
         if isinstance(node, ast.Call) and _is_partial(project, scope, node):
             symbol = project.resolve(node.args[0], scope)
             movable = _movable(project, scope, symbol, node.args[0], context)
-            moving = _moving(node.keywords, movable, everything, replaced)
+            moving = _moving(node.keywords, movable, everything, init_texts)
             if moving:
                 partials.move(node, moving, is_layer=layer_of(symbol) is not None)
     _check_copies(items, moves, context)
@@ -72,16 +72,23 @@ def _check_copies(items: Mapping[int, Item], moves: Moves, context: ConversionCo
       Refused: one is called as a view, or with fields of the call.
     """
     for item in items.values():
-        is_copied = id(item.call) in moves.views or id(item.call) in moves.late
+        is_copied = id(item.call) in moves.views or id(item.call) in moves.per_call_fields
         if is_copied and item.site is not None and context.is_lazy_inside(item.site):
             raise refusal(item.call, "it holds lazy submodules, and the call decides its fields")
 
 
 def _moving(
-    given: Iterable[ast.keyword], movable: Collection[str], tainted: frozenset[str], known: Replaced
+    keywords: Iterable[ast.keyword],
+    movable: Collection[str],
+    tainted_names: frozenset[str],
+    known_texts: Replaced,
 ) -> list[ast.keyword]:
     """Those of the keywords that depend on the call and that a call takes, too."""
-    return [one for one in given if one.arg in movable and tainted_name(one.value, tainted, known)]
+    return [
+        one
+        for one in keywords
+        if one.arg in movable and tainted_name(one.value, tainted_names, known_texts)
+    ]
 
 
 def _given(call: ast.Call, symbol: str | None) -> list[ast.keyword]:
@@ -103,13 +110,13 @@ def _movable(
     cls = project.linen.get(symbol or "")
     if cls is None or project.resolve(name, scope) != symbol:
         return ()
-    if cls.name not in context.converted and cls.name not in context.lazy:
+    if cls.name not in context.explicit_classes and cls.name not in context.lazy:
         return ()
     told = {one.argument for one in context.new_arguments.get(cls.name, ()) if one.fact}
     return call_fields(project, cls) - told
 
 
-def _of_the_call(method: ast.FunctionDef, replaced: Replaced) -> frozenset[str]:
+def _of_the_call(method: ast.FunctionDef, init_texts: Replaced) -> frozenset[str]:
     """The parameters of a method, answers, and the local names that may hang on them: ``off = not train``."""
     pairs = [*bindings_below(method)]
     return grown(
@@ -117,15 +124,15 @@ def _of_the_call(method: ast.FunctionDef, replaced: Replaced) -> frozenset[str]:
         lambda names: (
             name
             for target, value in pairs
-            if _reads(value, names, replaced)
+            if _reads(value, names, init_texts)
             for name in changed_names(target)
         ),
     )
 
 
-def _reads(node: ast.AST, names: Collection[str], replaced: Replaced) -> bool:
+def _reads(node: ast.AST, names: Collection[str], init_texts: Replaced) -> bool:
     return any(
-        (isinstance(one, ast.Name) and one.id in names) or ANSWER in replaced.get(id(one), ())
+        (isinstance(one, ast.Name) and one.id in names) or ANSWER in init_texts.get(id(one), ())
         for one in walk(node)
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import (
@@ -24,8 +24,8 @@ from nnx_migrate.source.names import named_parameters
 from nnx_migrate.source.walking import each, walk
 
 
-def made_by_the_call(
-    method: ast.FunctionDef, items: Mapping[int, Item], replaced: Replaced
+def call_variables(
+    method: ast.FunctionDef, items: Mapping[int, Item], init_texts: Replaced
 ) -> dict[int, Item]:
     """Variables whose initial value or existence only the call decides, by id of their call.
 
@@ -35,7 +35,7 @@ def made_by_the_call(
     if not variables or method.name != "__call__":
         return variables  # whether the initial call reaches a helper is not known
     steps = flow_of(method.body, items)
-    known = {**replaced, **{key: frozenset[str]() for key in items}}
+    known = {**init_texts, **{key: frozenset[str]() for key in items}}
     taint = taint_of(steps, parameters_of(method), known)
     guarded = _guarded(steps, taint)
     found = {}
@@ -56,12 +56,12 @@ def _place(item: Item) -> tuple[int, int]:
     return item.call.lineno, item.call.col_offset
 
 
-def made_always(method: ast.FunctionDef | None, late: Iterable[Item]) -> bool:
+def is_always_made(method: ast.FunctionDef | None, items: Iterable[Item]) -> bool:
     """Whether every call of a method makes one of the variables, and not only under a condition."""
     blocks = (ast.If, ast.For, ast.With, ast.Match, ast.FunctionDef)
     plain = [one for one in (method.body if method else []) if not isinstance(one, blocks)]
     always = {id(node) for statement in plain for node in walk(statement)}
-    return any(id(item.call) in always for item in late)
+    return any(id(item.call) in always for item in items)
 
 
 def parameters_of(method: ast.FunctionDef) -> list[str]:
@@ -111,7 +111,7 @@ def refuse_late_reads(method: ast.FunctionDef, items: Mapping[int, Item]) -> Non
         for function in _functions(item.call, functions):
             for name in sorted(free_names(function) & bound.keys()):
                 if bound[name] > _place(item):
-                    raise Refused(
+                    raise ClassRefused(
                         item.call,
                         f"a function among its arguments reads {name!r}, which is bound again later",
                         "hand in a value that stays, or give the later one another name",

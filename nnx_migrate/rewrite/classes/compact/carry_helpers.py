@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from itertools import takewhile
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.sizes.result import ClassSizes, Site
@@ -39,7 +39,7 @@ def counted_calls(
         first = takewhile(_is_plain, place[1].body)
         always = any(sites[0].call in walk(one) for one in first)
         if len(sites) > 1 or not always or len(calls) != _mentions(cls, name):
-            raise Refused(
+            raise ClassRefused(
                 sites[0].call,
                 f"how often Linen counts the cell of {name!r} is not known",
                 "give the submodules names",
@@ -52,13 +52,15 @@ def counted_calls(
 def _mentions(cls: ClassInfo, name: str) -> int:
     """How often methods of the class name one of theirs; asking a cell for its carry is none."""
     methods = cls.every_method
-    asked = {id(cell.asked.func) for method in methods for cell in carry_cells(method).values()}
+    asked = {
+        id(cell.carry_call.func) for method in methods for cell in carry_cells(method).values()
+    }
     found = [one for method in methods for one in each(method, ast.Attribute) if one.attr == name]
     return sum(id(one) not in asked for one in found)
 
 
 def _sites(method: ast.FunctionDef, sizes: ClassSizes) -> list[Site]:
-    built = {id(one.built): one.built for one in carry_cells(method).values()}
+    built = {id(one.cell): one.cell for one in carry_cells(method).values()}
     return [sizes.sites[key] for key in built if key in sizes.sites]
 
 

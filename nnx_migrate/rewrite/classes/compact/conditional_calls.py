@@ -11,8 +11,8 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nnx_migrate.rewrite.classes.compact.holding import ADDS, Held, Names, names_called
-from nnx_migrate.rewrite.classes.data import Refused, Wants
+from nnx_migrate.rewrite.classes.compact.holding import ADDS, Names, SubmoduleFinder, names_called
+from nnx_migrate.rewrite.classes.data import ClassRefused, Wants
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.source.bindings import loop_pairs
 from nnx_migrate.source.growth import grown
@@ -34,13 +34,13 @@ def check_calls(
       Refused: parameters would depend on the path that Linen's ``init`` takes.
     """
     read = names_read(method)
-    held = Held(items, wrappers, {}, names_called(method))
+    held = SubmoduleFinder(items, wrappers, {}, names_called(method))
     for later, names, item, key in _named(method.body, held, ()):
         name = names[0]
-        wanted = [_Wanted(_readers(method, one), key if one == name else None) for one in names]
+        wanted = [_Search(_readers(method, one), key if one == name else None) for one in names]
         is_sure = item.may_stay_uncalled or any(_surely_read(later, one) for one in wanted)
         if not read.isdisjoint(names) and not is_sure:
-            raise Refused(
+            raise ClassRefused(
                 item.call,
                 f"{name!r} is called only under a condition, and Linen makes its parameters there",
                 "build it under the same condition",
@@ -56,7 +56,7 @@ _ATTRIBUTE: _Keys = (None, None)  # of one of an object's attributes
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _Search:
     """What a read must name: one of ``names``, and where it is by a literal key, that of the item.
 
     Of an object that a call was given several for, no read of an attribute tells which.
@@ -71,17 +71,17 @@ def _readers(method: ast.FunctionDef, name: str) -> frozenset[str]:
     functions = [one for one in walk(method) if _named_function(one) and one is not method]
     return grown(
         [name],
-        lambda names: (_named_function(one) for one in functions if _runs(one, _Wanted(names))),
+        lambda names: (_named_function(one) for one in functions if _runs(one, _Search(names))),
     )
 
 
-def _runs(function: ast.AST, wanted: _Wanted) -> bool:
+def _runs(function: ast.AST, search: _Search) -> bool:
     """Whether each run of a local function reads the name."""
     match function:
         case ast.FunctionDef(body=body):
-            return _block(body, wanted) is True
+            return _block(body, search) is True
         case ast.Assign(value=ast.Lambda(body=body)):
-            return _reads(body, wanted)
+            return _reads(body, search)
     return False
 
 
@@ -96,7 +96,7 @@ def _named_function(node: ast.AST) -> str:
 
 
 def _named(
-    body: Sequence[ast.stmt], held: Held, after: Later
+    body: Sequence[ast.stmt], finder: SubmoduleFinder, after: Later
 ) -> Iterator[tuple[Later, Names, Item, _Keys]]:
     """Each submodule that has variables and is bound to a name, with what runs after that.
 
@@ -106,29 +106,31 @@ def _named(
     for index, statement in enumerate(body):
         later = (body[index + 1 :], *after)
         for names, value in _bound(statement):
-            found = list(held.by(value, names))
-            together = _ATTRIBUTE if len(found) > 1 and held.is_unknown(value) else None
+            found = list(finder.by(value, names))
+            together = _ATTRIBUTE if len(found) > 1 and finder.is_unknown(value) else None
             for name in names if isinstance(statement, ast.Assign | ast.AnnAssign) else ():
-                held.known.pop(name, None)
+                finder.bindings.pop(name, None)
             if found and names:
-                held.known.update(dict.fromkeys(names, found[0][0]))
+                finder.bindings.update(dict.fromkeys(names, found[0][0]))
                 yield later, (*names, *(one for _, one in found if one)), found[0][0], together
             for key, part in _entries(value) if names else ():
-                for item, inner in held.by(part, names):
+                for item, inner in finder.by(part, names):
                     yield later, (*names, *([inner] if inner else [])), item, key
         if isinstance(statement, ast.For):
-            yield from _in_rounds(statement, held)
+            yield from _in_rounds(statement, finder)
         for block in _blocks(statement):
-            inside = replace(held, known={**held.known})
+            inside = replace(finder, bindings={**finder.bindings})
             yield from _named(block, inside, later)
-            held.known.update(inside.known)
+            finder.bindings.update(inside.bindings)
 
 
-def _in_rounds(loop: ast.For, held: Held) -> Iterator[tuple[Later, Names, Item, _Keys]]:
+def _in_rounds(
+    loop: ast.For, finder: SubmoduleFinder
+) -> Iterator[tuple[Later, Names, Item, _Keys]]:
     """The submodules that a loop goes through: each round has to call its own, and there has to be one."""
     body: Later = () if leaves(loop.body) else (loop.body,)
     for names, items in _rounds(loop.target, loop.iter):
-        for item, _ in held.by(items, names) if names else ():
+        for item, _ in finder.by(items, names) if names else ():
             yield body, names, item, None
 
 
@@ -202,74 +204,74 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
             yield block
 
 
-def _surely_read(later: Later, wanted: _Wanted) -> bool:
+def _surely_read(later: Later, search: _Search) -> bool:
     for block in later:
-        found = _block(block, wanted)
+        found = _block(block, search)
         if found is not None:
             return found
     return False
 
 
-def _block(body: Sequence[ast.stmt], wanted: _Wanted) -> bool | None:
+def _block(body: Sequence[ast.stmt], search: _Search) -> bool | None:
     """Whether the name is read on every path (True), not on one that leaves (False), or not yet."""
     for statement in body:
-        found = _statement(statement, wanted)
+        found = _statement(statement, search)
         if found is not None:
             return found
     return None
 
 
-def _statement(statement: ast.stmt, wanted: _Wanted) -> bool | None:
+def _statement(statement: ast.stmt, search: _Search) -> bool | None:
     match statement:
         case ast.If(test=test, body=body, orelse=orelse):
-            if _reads(test, wanted):
+            if _reads(test, search):
                 return True
-            ways = (_block(body, wanted), _block(orelse, wanted))
+            ways = (_block(body, search), _block(orelse, search))
             return False if False in ways else True if ways == (True, True) else None
         case ast.For(target=target, iter=head, body=body):
-            if _reads(head, wanted):
+            if _reads(head, search):
                 return True
-            return False if _rebinds(target, wanted) else _block(body, wanted)
+            return False if _rebinds(target, search) else _block(body, search)
         case ast.With(items=managers, body=body):
-            return True if any(_reads(one, wanted) for one in managers) else _block(body, wanted)
+            return True if any(_reads(one, search) for one in managers) else _block(body, search)
         case ast.Match():
             return None
         case ast.Raise():
             return True
         case ast.Return():
-            return _reads(statement, wanted)
+            return _reads(statement, search)
         case ast.Break() | ast.Continue():
             return False
         case ast.FunctionDef() | ast.Assign(value=ast.Lambda()):
             return None
-    if _reads(statement, wanted):
+    if _reads(statement, search):
         return True
-    stores = (one for one in each(statement, ast.Name) if one.id in wanted.names)
+    stores = (one for one in each(statement, ast.Name) if one.id in search.names)
     return False if any(isinstance(one.ctx, ast.Store | ast.Del) for one in stores) else None
 
 
-def _reads(node: ast.AST, wanted: _Wanted) -> bool:
+def _reads(node: ast.AST, search: _Search) -> bool:
     """Whether evaluating the node surely reads the name; a function that reads it is taken to run."""
     match node:
         case ast.Subscript(value=ast.Name(id=found), slice=ast.Slice() as part) if (
-            found in wanted.names
+            found in search.names
         ):
-            return wanted.key is None or _is_in(part, wanted.key)
-        case ast.Subscript(value=ast.Name(id=found), slice=index) if found in wanted.names:
+            return search.key is None or _is_in(part, search.key)
+        case ast.Subscript(value=ast.Name(id=found), slice=index) if found in search.names:
             key = _literal(index)
-            return wanted.key is None or key is None or key in wanted.key
-        case ast.Attribute(value=ast.Name(id=found)) if found in wanted.names:
-            return wanted.key is not _ATTRIBUTE
+            return search.key is None or key is None or key in search.key
+        case ast.Attribute(value=ast.Name(id=found)) if found in search.names:
+            return search.key is not _ATTRIBUTE
         case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr=attr), args=args) if (
-            found in wanted.names and attr in ADDS
+            found in search.names and attr in ADDS
         ):
-            return any(_reads(one, wanted) for one in args)
+            return any(_reads(one, search) for one in args)
         case ast.Name(id=found, ctx=ast.Load()):
-            return found in wanted.names
+            return found in search.names
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return _reads(test, wanted) or (_reads(body, wanted) and _reads(orelse, wanted))
+            return _reads(test, search) or (_reads(body, search) and _reads(orelse, search))
         case ast.BoolOp(values=[first, *_]):
-            return _reads(first, wanted)
+            return _reads(first, search)
         case (
             ast.ListComp(generators=loops)
             | ast.SetComp(generators=loops)
@@ -278,14 +280,14 @@ def _reads(node: ast.AST, wanted: _Wanted) -> bool:
         ):
             if any(one.ifs for one in loops):
                 return False
-            if any(_rebinds(one.target, wanted) for one in loops):
-                return _reads(loops[0].iter, wanted)
-    return any(_reads(one, wanted) for one in ast.iter_child_nodes(node))
+            if any(_rebinds(one.target, search) for one in loops):
+                return _reads(loops[0].iter, search)
+    return any(_reads(one, search) for one in ast.iter_child_nodes(node))
 
 
-def _rebinds(target: ast.expr, wanted: _Wanted) -> bool:
+def _rebinds(target: ast.expr, search: _Search) -> bool:
     """Whether a loop gives the name to something else: ``for layer in layers``."""
-    return any(one.id in wanted.names for one in each(target, ast.Name))
+    return any(one.id in search.names for one in each(target, ast.Name))
 
 
 def _is_in(part: ast.Slice, key: tuple[_Key, _Key]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Loop, Step, builds
@@ -39,14 +39,18 @@ _Place = tuple[int, int]
 
 
 def check_unseen_draws(
-    project: Project, cls: ClassInfo, scope: Scope, method: ast.FunctionDef, kept: Sequence[Step]
+    project: Project,
+    cls: ClassInfo,
+    scope: Scope,
+    method: ast.FunctionDef,
+    init_steps: Sequence[Step],
 ) -> None:
     """Refuse draws that ``__init__`` does not count: those of other methods, or before such parameters.
 
     Raises:
       Refused: at the first one that stands before a parameter.
     """
-    items, making = builds(kept), _methods_that_call(cls, "param")
+    items, making = builds(init_steps), _methods_that_call(cls, "param")
     own = [_place(one.call) for one in items if _starts_from_key(project, scope, one)]
     helpers = [
         _end(one.call) for one in items if one.is_in_scope and self_call(one.call, "self") in making
@@ -56,7 +60,7 @@ def check_unseen_draws(
         makes = helpers if node.attr == "make_rng" else [*own, *helpers]
         draws = is_self(node.value) and node.attr in {"make_rng", *drawing}
         if draws and any(_place(node) < one for one in makes):
-            raise Refused(node, *_PERHAPS_DRAWN)
+            raise ClassRefused(node, *_PERHAPS_DRAWN)
 
 
 def _methods_that_call(cls: ClassInfo, word: str) -> frozenset[str]:
@@ -76,15 +80,15 @@ def draws_before(
     project: Project,
     scope: Scope,
     method: ast.FunctionDef,
-    kept: Sequence[Step],
+    init_steps: Sequence[Step],
     streams: Mapping[int, str],
-    spent: Collection[int],
+    init_draws: Collection[int],
 ) -> Mapping[int, tuple[str, ...]]:
     """By id of a kept step: the names of the streams that the call surely draws from before it.
 
     Args:
       streams: names of the streams that calls draw from, by id of the call.
-      spent: ids of those that only variables start from.
+      init_draws: ids of those that only variables start from.
 
     Raises:
       Refused: one that the call may leave out, or repeat, stands before a parameter; or the key itself
@@ -92,10 +96,12 @@ def draws_before(
     """
     makes = [
         _place(one.call)
-        for one in builds(kept)
-        if _starts_from_key(project, scope, one) or _draws_itself(one, streams, spent)
+        for one in builds(init_steps)
+        if _starts_from_key(project, scope, one) or _draws_itself(one, streams, init_draws)
     ]
-    there = {id(node) for step in kept for one in _written(step) for node in walk(one)} | {*spent}
+    there = {id(node) for step in init_steps for one in _written(step) for node in walk(one)} | {
+        *init_draws
+    }
     certain = {id(node) for statement in method.body for node in _certain(statement)}
     found: dict[int, list[str]] = {}
     for node in sorted(each(method, ast.Call), key=_place):
@@ -103,10 +109,10 @@ def draws_before(
         if name is None or id(node) in there or not any(_place(node) < one for one in makes):
             continue
         if id(node) not in certain:
-            raise Refused(node, *_PERHAPS_DRAWN)
+            raise ClassRefused(node, *_PERHAPS_DRAWN)
         if any("init_with_output" in module.by_word for module in project.modules.values()):
-            raise Refused(node, *_SHOWN)
-        step = next(one for one in kept if _place(node) < _place(_node(one)))
+            raise ClassRefused(node, *_SHOWN)
+        step = next(one for one in init_steps if _place(node) < _place(_node(one)))
         found.setdefault(id(step), []).append(name)
     return {key: tuple(names) for key, names in found.items()}
 
@@ -151,10 +157,10 @@ def _starts_from_key(project: Project, scope: Scope, item: Item) -> bool:
     return project.resolve(maker, scope) not in _CONSTANT
 
 
-def _draws_itself(item: Item, streams: Mapping[int, str], spent: Collection[int]) -> bool:
+def _draws_itself(item: Item, streams: Mapping[int, str], init_draws: Collection[int]) -> bool:
     """Whether the item is a variable that may start from a key of the module."""
     inside = any(id(one) in streams for one in walk(item.call))
-    return item.kind is ItemKind.VARIABLE and (inside or bool(spent))
+    return item.kind is ItemKind.VARIABLE and (inside or bool(init_draws))
 
 
 def _node(step: Step) -> ast.AST:

@@ -28,7 +28,7 @@ from nnx_migrate.edit.statements import (
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.compact.waiting import by_need
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
 from nnx_migrate.rewrite.classes.naming import Name, numbered
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
@@ -59,7 +59,7 @@ def name_node(name: Name, renderer: Renderer) -> Expression:
     if name.explicit is not None:
         found: Expression = renderer.render(name.explicit)
         return found
-    counted = name.counted
+    counted = name.counter_argument
     assert counted is not None
     what = expression(counted) if isinstance(counted, str) else renderer.render(counted)
     return call(COUNTER, what)
@@ -87,13 +87,15 @@ class Emitter:
     layout: Layout
     names: Mapping[int, Name]
     builder: Builder
-    carried: Mapping[int, tuple[LoopCarry, ...]]
+    loop_carries: Mapping[int, tuple[LoopCarry, ...]]
     receiver: str
     temporaries: Mapping[int, str] = field(default_factory=dict)
     parameters: Collection[str] = ()  # fields that are parameters, as they come
-    told: Collection[int] = ()  # conditions that hold where Linen's initial call meets them
+    initial_conditions: Collection[
+        int
+    ] = ()  # conditions that hold where Linen's initial call meets them
     draws: Mapping[int, Sequence[str]] = field(default_factory=dict)  # before steps, by their id
-    moved: Collection[int] = ()  # statements that stand nowhere else, by id
+    moved_statements: Collection[int] = ()  # statements that stand nowhere else, by id
     certain: bool = False  # Linen's initial call gets here: it has every size
     round_end: Sequence[LoopCarry] = ()  # what every end of a round of the loop around updates
 
@@ -130,14 +132,18 @@ class Emitter:
                 return [assign(render(target), without_comments(render(value)))]
             case Bind(node=ast.stmt() as node):
                 lines = self.renderer.lines(node)
-                return lines if id(node) in self.moved else [without_comments(one) for one in lines]
+                return (
+                    lines
+                    if id(node) in self.moved_statements
+                    else [without_comments(one) for one in lines]
+                )
             case Exit(node=ast.Raise() as node):
                 return [without_comments(one) for one in self.renderer.lines(node)]
             case Exit(node=ast.Break() | ast.Continue() as node):
                 return [*updates(self.round_end), line(getattr(cst, type(node).__name__)())]
             case Exit(node=node):
                 return [line(getattr(cst, type(node).__name__)())]
-            case Branch(node=ast.If() as node) if id(node) in self.moved:
+            case Branch(node=ast.If() as node) if id(node) in self.moved_statements:
                 return self.renderer.lines(node)
             case Branch():
                 return self._branch(step, indent)
@@ -147,7 +153,7 @@ class Emitter:
 
     def _build(self, item: Item, indent: int) -> Sequence[Statement]:
         site = item.site
-        reached = site.reached if site is not None else None
+        reached = site.condition if site is not None else None
         if reached == "False":
             self._check_unbuilt(item, "it is never called")
             return []
@@ -163,8 +169,8 @@ class Emitter:
     def _check_unbuilt(self, item: Item, why: str) -> None:
         """What is not built takes no number at run time, and Linen gives it one."""
         name = self.names.get(id(item.call), Name())
-        if name.counted is not None or name.stem is not None:
-            raise Refused(
+        if name.counter_argument is not None or name.stem is not None:
+            raise ClassRefused(
                 item.call,
                 f"{why}, and how many of its class come before is not known",
                 "give the submodules names",
@@ -211,7 +217,7 @@ class Emitter:
             return None
         self._check_unbuilt(item, _NO_ROUND)
         if site.out_variable:
-            raise Refused(
+            raise ClassRefused(
                 item.call,
                 f"{_NO_ROUND}, and its width is needed behind them",
                 "build it in the loop",
@@ -222,7 +228,7 @@ class Emitter:
     def _branch(self, step: Branch, indent: int) -> Sequence[Statement]:
         inner = self._deeper(indent)
         test = without_comments(self.renderer.render(step.test))
-        told = any(id(one) in self.told for one in walk(step.test))
+        told = any(id(one) in self.initial_conditions for one in walk(step.test))
         within = replace(self, certain=self.certain or told)
         body = within.statements(step.body, inner)
         match step.orelse:
@@ -238,7 +244,7 @@ class Emitter:
 
     def _loop(self, step: Loop, indent: int) -> Sequence[Statement]:
         inner = indent + len(self._unit) * (1 + len(step.conditions))
-        carried = self.carried.get(id(step.node), ())
+        carried = self.loop_carries.get(id(step.node), ())
         body = replace(self, round_end=carried).statements(step.body, inner)
         if not body and not carried:
             return []
@@ -254,7 +260,7 @@ class Emitter:
 def needs_counter(steps: Sequence[Step], names: Mapping[int, Name]) -> bool:
     """Whether any built item is named by the run-time counter."""
     return bool(numbered(steps)) or any(
-        id(item.call) in names and names[id(item.call)].counted is not None
+        id(item.call) in names and names[id(item.call)].counter_argument is not None
         for item in builds(steps)
         if item.kind is ItemKind.SITE
     )

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
+    ClassRefused,
     ConversionContext,
     ConvertedFunction,
-    Refused,
 )
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
 from nnx_migrate.rewrite.classes.uses.references import Edits
@@ -84,7 +84,7 @@ def _add_factory(
     context: ConversionContext,
 ) -> None:
     if function.symbol in context.lazy:
-        raise Refused(
+        raise ClassRefused(
             function.node,
             f"what {_called(function)} builds is lazy",
             "build it in setup or in the compact method",
@@ -103,13 +103,13 @@ def _called(function: FactoryFunction) -> str:
     return f"the {'local function' if function.is_local else 'helper method'} {name!r}"
 
 
-def _refused(node: ast.FunctionDef, refusal: ClassRefusal | None) -> Refused:
+def _refused(node: ast.FunctionDef, refusal: ClassRefusal | None) -> ClassRefused:
     if refusal is None:
-        return Refused(
+        return ClassRefused(
             node,
             f"what the helper method {node.name!r} builds is not known",
             "build it in setup or in the compact method",
             RULE,
         )
     reason = f"its helper method {node.name!r} cannot be rewritten: {refusal.reason}"
-    return Refused(refusal.node, reason, refusal.recipe, refusal.rule)
+    return ClassRefused(refusal.node, reason, refusal.recipe, refusal.rule)

@@ -17,19 +17,19 @@ _COLLECT = frozenset({"list", "tuple", "dict", "reversed", "zip", "enumerate", "
 
 
 @dataclass(frozen=True)
-class Held:
+class SubmoduleFinder:
     """Finds the submodules that a value holds, itself or in a container or another module.
 
     Attributes:
       wrappers: ids of calls that build modules without variables of their own.
-      known: names that hold one now.
-      called: names that the method calls, itself or a part of it, or goes through.
+      bindings: names that hold one now.
+      called_names: names that the method calls, itself or a part of it, or goes through.
     """
 
     items: Mapping[int, Item]
     wrappers: Collection[int]
-    known: dict[str, Item]
-    called: frozenset[str]
+    bindings: dict[str, Item]
+    called_names: frozenset[str]
 
     def by(self, value: ast.expr, names: Names) -> Iterator[tuple[Item, str | None]]:
         """The submodules that a value holds which names are bound to, each with the name it is held by."""
@@ -37,8 +37,8 @@ class Held:
         match value:
             case ast.Call() if item is not None and _is_layer(item):
                 yield item, None
-            case ast.Name(id=held) if held in self.known:
-                yield self.known[held], held
+            case ast.Name(id=held) if held in self.bindings:
+                yield self.bindings[held], held
             case _:
                 for part in self._parts(value, names):
                     yield from self.by(part, names)
@@ -67,7 +67,7 @@ class Held:
                 return parts
             case ast.Call(args=args, keywords=more):
                 parts = [*args, *(one.value for one in more)]
-                is_called = not self.called.isdisjoint(names)
+                is_called = not self.called_names.isdisjoint(names)
                 if is_called or id(value) in self.wrappers or _collects(value):
                     return parts
                 # What a function returns that is given one may be an array.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.source.walking import each, walk
 
@@ -22,7 +22,7 @@ def refuse_last_rounds(method: ast.FunctionDef, items: Mapping[int, Item], rule:
     for built in _unread_in_loops(method):
         item = items.get(id(built))
         if item is not None and not item.free_of_variables:
-            raise Refused(
+            raise ClassRefused(
                 built,
                 "only what the last round builds is called, and Linen's init gives the others no parameters",
                 "build it behind the loop, or call it in the loop",

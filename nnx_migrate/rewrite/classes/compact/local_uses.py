@@ -48,9 +48,9 @@ class LocalUses:
         found = [self.parents.of(one) for one in self.bindings.get(name, ())]
         return [one.value for one in found if isinstance(one, ast.Assign)]
 
-    def values_read(self, nodes: Iterable[ast.AST], known: str) -> list[ast.expr]:
+    def values_read(self, nodes: Iterable[ast.AST], exception: str) -> list[ast.expr]:
         """What the local names that are read in nodes, or in such values, are bound to, but for a known one."""
-        found: dict[str, list[ast.expr]] = {known: []}
+        found: dict[str, list[ast.expr]] = {exception: []}
         todo = list(nodes)
         while todo:
             for one in each(todo.pop(), ast.Name):
@@ -71,21 +71,21 @@ class LocalUses:
         return parent
 
     def move(
-        self, constructor: ast.Call, moving: list[ast.keyword], given: ast.Call, moves: Moves
+        self, constructor: ast.Call, moving: list[ast.keyword], source: ast.Call, moves: Moves
     ) -> None:
-        """Move keywords of ``given`` to the calls of what ``constructor`` builds.
+        """Move keywords of ``source`` to the calls of what ``constructor`` builds.
 
         Raises:
           Refused: it is not just called, or a call would not get the same.
         """
-        reason = self.fault(constructor, moving, given)
+        reason = self.fault(constructor, moving, source)
         if reason:
             raise refusal(constructor, reason)
         moves.values |= {id(one.value) for one in moving}
         for call in self._calls_of(constructor):
             moves.calls.setdefault(id(call), []).extend(moving)
 
-    def fault(self, constructor: ast.Call, moving: list[ast.keyword], given: ast.Call) -> str:
+    def fault(self, constructor: ast.Call, moving: list[ast.keyword], source: ast.Call) -> str:
         """Why keywords cannot move to the calls; "" where they can."""
         calls = self._calls_of(constructor)
         if not calls:
@@ -93,7 +93,7 @@ class LocalUses:
         names = {None, *(one.arg for one in moving)}
         if any(names & {one.arg for one in call.keywords} for call in calls):
             return "a call may give what the constructor is given, too"
-        return self.rebound(moving, given) if calls != [self.parents.of(given)] else ""
+        return self.rebound(moving, source) if calls != [self.parents.of(source)] else ""
 
     def _calls_of(self, constructor: ast.Call) -> list[ast.Call]:
         """The calls of the built module; none where it is used otherwise."""
@@ -106,9 +106,9 @@ class LocalUses:
         found = [one for one, load in calls if isinstance(one, ast.Call) and one.func is load]
         return found if len(found) == len(loads) else []
 
-    def rebound(self, moving: Iterable[ast.keyword], given: ast.Call) -> str:
+    def rebound(self, moving: Iterable[ast.keyword], source: ast.Call) -> str:
         """Why values of keywords may be others where a built layer is called; "" where they are not."""
         for name in sorted(name for one in moving for name in free_names(one.value)):
-            if self.bound_again.get(name, (0, 0)) > (given.lineno, given.col_offset):
+            if self.bound_again.get(name, (0, 0)) > (source.lineno, source.col_offset):
                 return f"it reads {name!r}, which is bound again before the layer is called"
         return ""

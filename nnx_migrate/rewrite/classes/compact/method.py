@@ -27,11 +27,11 @@ class CompactMethod:
       common: edits valid in ``__init__`` and in the call (Linen names, parameter reads).
       static: calls with another text in ``__init__`` (``self.is_initializing()``), by id.
       parameters: names of the constructor's arguments that mean what the fields mean.
-      numbered: by class, what the base class has numbered where this method starts to build.
-      given: parameters of the method that ``__init__`` knows as well.
-      held: edits of the values of variables, valid in both.
+      base_counts: by class, what the base class has numbered where this method starts to build.
+      known_parameters: parameters of the method that ``__init__`` knows as well.
+      value_edits: edits of the values of variables, valid in both.
       streams: names of the streams that keys are drawn from, by id of the call.
-      counted: what calls of other methods build, by id of the call: Linen counts it there.
+      helper_items: what calls of other methods build, by id of the call: Linen counts it there.
       renames: attributes of what has a name in Linen that the class has for something else, by that name.
     """
 
@@ -46,11 +46,11 @@ class CompactMethod:
     common: Edits
     static: Mapping[int, str]
     parameters: frozenset[str] = frozenset()
-    numbered: Mapping[str, Count] = field(default_factory=dict)
-    given: frozenset[str] = frozenset()
-    held: Edits = field(default_factory=dict)
+    base_counts: Mapping[str, Count] = field(default_factory=dict)
+    known_parameters: frozenset[str] = frozenset()
+    value_edits: Edits = field(default_factory=dict)
     streams: Mapping[int, str] = field(default_factory=dict)
-    counted: Mapping[int, Item] = field(default_factory=dict)
+    helper_items: Mapping[int, Item] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -71,7 +71,7 @@ class CompactMethod:
     @property
     def unknown(self) -> list[str]:
         """The parameters that only the call knows."""
-        return [one for one in parameters_of(self.method) if one not in self.given]
+        return [one for one in parameters_of(self.method) if one not in self.known_parameters]
 
     @property
     def askable(self) -> frozenset[str]:

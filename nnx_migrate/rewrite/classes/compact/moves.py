@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 
 RULE = "call-time-argument"
 
 
-def refusal(node: ast.AST, reason: str) -> Refused:
+def refusal(node: ast.AST, reason: str) -> ClassRefused:
     """Why an argument cannot move."""
-    return Refused(node, reason, "pass the argument where the layer is called", RULE)
+    return ClassRefused(node, reason, "pass the argument where the layer is called", RULE)
 
 
 @dataclass
@@ -25,14 +25,14 @@ class Moves:
       partials: calls of ``partial`` that lose keywords, by id.
       calls: keywords that a call gains, by id of the call.
       views: keywords under which a built submodule is called, by id of its constructor call.
-      late: fields that a built submodule gets at the call, by id of its constructor call.
+      per_call_fields: fields that a built submodule gets at the call, by id of its constructor call.
     """
 
     values: set[int] = field(default_factory=set)
     partials: dict[int, ast.Call] = field(default_factory=dict)
     calls: dict[int, list[ast.keyword]] = field(default_factory=dict)
     views: dict[int, list[ast.keyword]] = field(default_factory=dict)
-    late: dict[int, Mapping[str, ast.expr]] = field(default_factory=dict)
+    per_call_fields: dict[int, Mapping[str, ast.expr]] = field(default_factory=dict)
 
     def view(self, constructor: ast.Call, keywords: Iterable[ast.keyword]) -> None:
         """Call what a constructor call builds under keywords; several partials may give it one and the same.
@@ -51,4 +51,4 @@ class Moves:
     @property
     def late_values(self) -> set[int]:
         """Ids of the values of late fields, in whose place the constructor gets None."""
-        return {id(value) for fields in self.late.values() for value in fields.values()}
+        return {id(value) for fields in self.per_call_fields.values() for value in fields.values()}

@@ -16,7 +16,7 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, attribute, function, integer, item
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import without_comments
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import asked_for_truth, flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Bind
@@ -54,7 +54,7 @@ class Shapes:
       parameters: names of the parameters that are taken for arrays.
       items: ids of the calls that build something.
       whole: ids of those that ``__init__`` may use: no call has to complete them.
-      held: local names that hold such a submodule.
+      submodule_names: local names that hold such a submodule.
       incomplete: local names that hold another.
       flags: names that hold a flag of the call, which may be True or False.
 
@@ -69,7 +69,7 @@ class Shapes:
     parameters: frozenset[str]
     items: frozenset[int]
     whole: frozenset[int] = frozenset()
-    held: frozenset[str] = frozenset()
+    submodule_names: frozenset[str] = frozenset()
     incomplete: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     nodes: dict[int, ast.expr] = field(default_factory=dict)
@@ -106,25 +106,27 @@ class Shapes:
                 return True
         return self._read(node) is not None
 
-    def unread(self, replaced: Replaced) -> dict[int, frozenset[str]]:
+    def unread(self, init_texts: Replaced) -> dict[int, frozenset[str]]:
         """The expressions as they are for what depends on values: they read nothing."""
-        return {key: replaced.get(key, frozenset()) for key in self.nodes}
+        return {key: init_texts.get(key, frozenset()) for key in self.nodes}
 
-    def values(self, node: ast.AST, tainted: frozenset[str], replaced: Replaced) -> frozenset[str]:
+    def values(
+        self, node: ast.AST, tainted_names: frozenset[str], init_texts: Replaced
+    ) -> frozenset[str]:
         """Names that an expression reads more of than a shape, or than whether they are None."""
         tests = {
             id(one): frozenset[str]() for one in each(node, ast.Compare) if _asks_for_none(one)
         }
-        return free_names(node, {**tests, **self.unread(replaced), **replaced}) & tainted
+        return free_names(node, {**tests, **self.unread(init_texts), **init_texts}) & tainted_names
 
-    def needed(self, replaced: Replaced) -> dict[int, frozenset[str]]:
+    def needed(self, init_texts: Replaced) -> dict[int, frozenset[str]]:
         """The expressions as ``__init__`` evaluates them, with the names they read."""
         return {
-            key: replaced[key] if key in replaced else free_names(value, replaced)
+            key: init_texts[key] if key in init_texts else free_names(value, init_texts)
             for key, value in self.nodes.items()
         }
 
-    def evaluated(self, step: Bind, tainted: frozenset[str]) -> None:
+    def evaluated(self, step: Bind, tainted_names: frozenset[str]) -> None:
         """Note that ``step`` computes an array that ``__init__`` needs the shape of.
 
         Raises:
@@ -132,21 +134,21 @@ class Shapes:
         """
         value = value_of(step.node)
         plain = isinstance(step.node, ast.Assign) and all(map(_is_plain, step.node.targets))
-        if not plain or not isinstance(value, ast.expr) or not self._is_pure(value, tainted):
-            raise Refused(
+        if not plain or not isinstance(value, ast.expr) or not self._is_pure(value, tainted_names):
+            raise ClassRefused(
                 step.node,
                 "the shape of what it computes decides what is built later, and it cannot be"
                 " computed from shapes alone",
                 "read the size from a field, or build from fields only",
                 RULE,
             )
-        self.abstract[id(value)] = value, self._free_names(value) & tainted
+        self.abstract[id(value)] = value, self._free_names(value) & tainted_names
 
     def _free_names(self, value: ast.AST) -> frozenset[str]:
         """Names that an expression reads beside the constructors in it, which ``__init__`` has called."""
         return free_names(value, dict.fromkeys(self.items, frozenset()))
 
-    def check(self, node: ast.AST, tainted: frozenset[str], replaced: Replaced) -> None:
+    def check(self, node: ast.AST, tainted_names: frozenset[str], init_texts: Replaced) -> None:
         """Note what the shapes that ``node`` reads are shapes of.
 
         Raises:
@@ -154,13 +156,13 @@ class Shapes:
         """
         for one in walk(node):
             value = self.nodes.get(id(one))
-            if value is None or id(one) in replaced:
+            if value is None or id(one) in init_texts:
                 continue
-            names = self._free_names(value) & tainted
+            names = self._free_names(value) & tainted_names
             if not names:
                 continue
-            if not self._is_pure(value, tainted):
-                raise Refused(
+            if not self._is_pure(value, tainted_names):
+                raise ClassRefused(
                     one,
                     "this shape decides what is built, and it cannot be computed from shapes alone",
                     "read the size from a field, or build from fields only",
@@ -168,9 +170,9 @@ class Shapes:
                 )
             self.abstract[id(value)] = value, names
 
-    def _is_pure(self, node: ast.expr, tainted: frozenset[str]) -> bool:
+    def _is_pure(self, node: ast.expr, tainted_names: frozenset[str]) -> bool:
         """Whether evaluating ``node`` needs no values and no state of the module."""
-        if any(self.values(one, tainted - self.flags, {}) for one in _concrete(node)):
+        if any(self.values(one, tainted_names - self.flags, {}) for one in _concrete(node)):
             return False
         inside = {id(part) for call in walk(node) if id(call) in self.items for part in walk(call)}
         for one in walk(node):
@@ -185,14 +187,14 @@ class Shapes:
                     map(is_self, args)
                 ):
                     return False
-                case ast.Subscript(slice=index) if free_names(index) & tainted:
+                case ast.Subscript(slice=index) if free_names(index) & tainted_names:
                     return False
-                case ast.Call(func=ast.Name(id=name)) if name in tainted:
+                case ast.Call(func=ast.Name(id=name)) if name in tainted_names:
                     return False
                 case ast.Call(func=function) if root_name(function) in self.incomplete:
                     return False
                 case ast.Call(func=ast.Name(id="max" | "min" | "sorted"), keywords=[_, *_]) if (
-                    free_names(one) & tainted
+                    free_names(one) & tainted_names
                 ):  # key= orders arrays by their values
                     return False
         return True
@@ -201,7 +203,9 @@ class Shapes:
         """What ``value`` calls that is a submodule, or a part of a local that holds one."""
         functions = [one.func for one in each(value, ast.Call)]
         owners = [one.value if isinstance(one, ast.Attribute) else one for one in functions]
-        return [one for one in owners if id(one) in self.whole or root_name(one) in self.held]
+        return [
+            one for one in owners if id(one) in self.whole or root_name(one) in self.submodule_names
+        ]
 
     def edits(self) -> dict[int, Replacement]:
         """Edits for ``__init__``."""
@@ -363,12 +367,12 @@ def _is_plain(target: ast.expr) -> bool:
 
 
 def _evaluation(
-    value: ast.expr, names: frozenset[str], copied: Iterable[ast.expr], flags: frozenset[str]
+    value: ast.expr, names: frozenset[str], evaluations: Iterable[ast.expr], flags: frozenset[str]
 ) -> Callable[[Renderer], Expression]:
     given = ["nnm.EITHER" if one in flags else one for one in sorted(names)]
 
     def make(renderer: Renderer) -> Expression:
-        copies = {id(one): call("nnm.copied", renderer.render(one)) for one in copied}
+        copies = {id(one): call("nnm.copied", renderer.render(one)) for one in evaluations}
         inner = renderer.with_edits(copies).without(value).inner(value)
         return call("nnm.abstractly", function(sorted(names), without_comments(inner)), *given)
 

@@ -13,7 +13,7 @@ from enum import IntEnum
 
 from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions, tested_parameters
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
-from nnx_migrate.rewrite.classes.data import Refused, Wants
+from nnx_migrate.rewrite.classes.data import ClassRefused, Wants
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.effects import Effects
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
@@ -52,22 +52,24 @@ class Slicer:
 
     Args:
       parameters: names only known in the call.
-      replaced: nodes with another text in ``__init__``, with the names that text reads.
+      init_texts: nodes with another text in ``__init__``, with the names that text reads.
       operands: the expressions that each item's construction reads, by id of its call.
     """
 
     parameters: frozenset[str]
-    replaced: Replaced
+    init_texts: Replaced
     operands: Mapping[int, Sequence[ast.AST]]
     taint: Taint
     values: set[int] = field(default_factory=set)  # items whose value __init__ reads again
     shapes: Shapes | None = None  # of call parameters that __init__ may read
-    fixed: Replaced = field(default_factory=dict)  # ``replaced`` without the shapes
-    entered: set[str] = field(default_factory=set)  # those whose shape it does read
-    told: CallConditions | None = None  # conditions that the constructor is told about
+    texts_without_shapes: Replaced = field(
+        default_factory=dict
+    )  # ``init_texts`` without the shapes
+    shape_readers: set[str] = field(default_factory=set)  # those whose shape it does read
+    call_conditions: CallConditions | None = None  # conditions that the constructor is told about
     askable: frozenset[str] = frozenset()  # parameters that it may be told about
     updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id
-    changed: Mapping[str, ast.AST] = field(default_factory=dict)  # locals, by what changes them
+    mutations: Mapping[str, ast.AST] = field(default_factory=dict)  # locals, by what changes them
     effects: Effects = field(default_factory=dict)  # locals, by what may change them as well
     # What local functions read when they are called, by their names.
     closures: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -78,8 +80,12 @@ class Slicer:
 
     @property
     def static(self) -> Replaced:
-        """``fixed`` with shapes, which depend on no value."""
-        return {**self.shapes.unread(self.fixed), **self.fixed} if self.shapes else self.fixed
+        """``texts_without_shapes`` with shapes, which depend on no value."""
+        return (
+            {**self.shapes.unread(self.texts_without_shapes), **self.texts_without_shapes}
+            if self.shapes
+            else self.texts_without_shapes
+        )
 
     def run(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """The kept steps.
@@ -90,18 +96,20 @@ class Slicer:
         live: Live = {}
         kept = self._block(steps, live, later=Later.NOTHING)
         if self.shapes is not None:
-            self.entered = set(self.shapes.parameters & live.keys())
-        for name in sorted(self.read & self.changed.keys()):
-            raise _changes(self.changed[name], name)
+            self.shape_readers = set(self.shapes.parameters & live.keys())
+        for name in sorted(self.read & self.mutations.keys()):
+            raise _changes(self.mutations[name], name)
         self._check_effects(kept)
-        for name in sorted((self.parameters - self.entered) & live.keys()):
+        for name in sorted((self.parameters - self.shape_readers) & live.keys()):
             raise _depends(live[name], name)
         return kept
 
-    def _check_effects(self, kept: Sequence[Step]) -> None:
+    def _check_effects(self, init_steps: Sequence[Step]) -> None:
         """What changes in silence has to change in a statement that ``__init__`` has as well."""
         changed = sorted(self.read & self.effects.keys())
-        inside = {id(node) for one in binds(kept) for node in walk(one.node)} if changed else ()
+        inside = (
+            {id(node) for one in binds(init_steps) for node in walk(one.node)} if changed else ()
+        )
         for name in changed:
             for place in self.effects[name]:
                 if id(place) not in inside:
@@ -122,8 +130,8 @@ class Slicer:
                 for one in self.operands[id(item.call)]:
                     self._need(one, item.call, live)
                     self._check_value(one, item.call)
-                    if self.told is not None:
-                        self.told.check(one, item.call)
+                    if self.call_conditions is not None:
+                        self.call_conditions.check(one, item.call)
                 return [step]
             case Bind(node=node) | Branch(node=node) if id(node) in self.guards:
                 return [step] if later else []
@@ -146,12 +154,12 @@ class Slicer:
             case Loop():
                 return self._loop(step, live, later=later)
             case Unclear(node=node, reason=reason):
-                raise Refused(node, reason, "move the construction out of it", RULE)
+                raise ClassRefused(node, reason, "move the construction out of it", RULE)
 
     def _need(
         self, node: ast.AST, why: ast.AST, live: Live, without: frozenset[str] = frozenset()
     ) -> None:
-        names = free_names(node, self.replaced) - without
+        names = free_names(node, self.init_texts) - without
         names = names.union(*(self.closures.get(name, ()) for name in names))
         self.read |= names
         for name in names:
@@ -173,7 +181,7 @@ class Slicer:
             self.shapes.evaluated(step, before)
         else:
             self._need(step.node, why, live)
-            self.shapes.check(step.node, before, self.fixed)
+            self.shapes.check(step.node, before, self.texts_without_shapes)
         return [step]
 
     def _check_value(self, node: ast.AST, call: ast.Call) -> None:
@@ -189,20 +197,20 @@ class Slicer:
         self._need(node, why, live)
         before = self.taint.before.get(id(step), frozenset())
         if self.shapes is not None:
-            values = self.shapes.values(node, before, self.fixed)
+            values = self.shapes.values(node, before, self.texts_without_shapes)
             if values:
                 raise _depends(node, min(values))
         self._check_shapes(node, before)
 
-    def _check_shapes(self, node: ast.AST, tainted: frozenset[str]) -> None:
+    def _check_shapes(self, node: ast.AST, tainted_names: frozenset[str]) -> None:
         if self.shapes is not None:
-            self.shapes.check(node, tainted, self.fixed)
+            self.shapes.check(node, tainted_names, self.texts_without_shapes)
 
     def _branch(self, step: Branch, live: Live, *, later: Later) -> Sequence[Step]:
         cause = self.taint.steps.get(id(step))
         inside = builds((*step.body, *step.orelse))
-        if cause is None and self.told is not None:
-            cause = self.told.cause(step, leaves=_leaves(step) and bool(later))
+        if cause is None and self.call_conditions is not None:
+            cause = self.call_conditions.cause(step, leaves=_leaves(step) and bool(later))
         if cause is not None and (inside or (_leaves(step) and later)):
             return self._dynamic(step, cause, inside, live, later=later)
         other = dict(live)
@@ -242,7 +250,7 @@ class Slicer:
         """A condition on the call: only what has no variables before its own may be built regardless of it."""
         certain = [item for item in inside if not item.may_stay_uncalled]
         if certain:
-            raise Refused(
+            raise ClassRefused(
                 certain[0].call,
                 f"it is built only under a condition on {cause!r}, known in the call alone",
                 f"make {cause!r} a field, or build it unconditionally",
@@ -253,7 +261,7 @@ class Slicer:
                 ),
             )
         if _leaves(step) and later > Later.UNCALLED:
-            raise Refused(
+            raise ClassRefused(
                 step.node,
                 f"the method returns early under a condition on {cause!r}, before it builds the rest",
                 f"make {cause!r} a field, or build everything before returning",
@@ -267,7 +275,7 @@ class Slicer:
         inside = builds(step.body)
         cause = self.taint.steps.get(id(step))
         if cause is not None and inside:
-            raise Refused(
+            raise ClassRefused(
                 inside[0].call,
                 f"it is built in a loop over {cause!r}, whose length only the call knows",
                 "loop over a field",
@@ -299,9 +307,9 @@ class Slicer:
         return [replace(step, body=body)]
 
 
-def _later(kept: Sequence[Step]) -> Later:
-    if all(isinstance(one, Build) and one.item.may_stay_uncalled for one in kept):
-        return Later.UNCALLED if kept else Later.NOTHING
+def _later(init_steps: Sequence[Step]) -> Later:
+    if all(isinstance(one, Build) and one.item.may_stay_uncalled for one in init_steps):
+        return Later.UNCALLED if init_steps else Later.NOTHING
     return Later.MORE
 
 
@@ -332,8 +340,8 @@ def _returns(steps: Sequence[Step]) -> bool:
     )
 
 
-def _left(node: ast.stmt) -> Refused:
-    return Refused(
+def _left(node: ast.stmt) -> ClassRefused:
+    return ClassRefused(
         node,
         "the method, or a round of its loop, may end in this statement, before it builds the rest",
         "return after what is built, or under an 'if'",
@@ -347,8 +355,8 @@ def _is_exit(step: Step) -> bool:
     return isinstance(step, Exit)
 
 
-def _changes(node: ast.AST, name: str) -> Refused:
-    return Refused(
+def _changes(node: ast.AST, name: str) -> ClassRefused:
+    return ClassRefused(
         node,
         f"this changes {name!r}, which decides what is built",
         f"change {name!r} in the method itself, or build from fields only",
@@ -356,8 +364,8 @@ def _changes(node: ast.AST, name: str) -> Refused:
     )
 
 
-def _depends(node: ast.AST, name: str) -> Refused:
-    return Refused(
+def _depends(node: ast.AST, name: str) -> ClassRefused:
+    return ClassRefused(
         node,
         f"what is built here depends on {name!r}, which is only known in the call",
         f"make {name!r} a field, or build from fields only",

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from nnx_migrate.rewrite.classes.compact.survey import Survey
 from nnx_migrate.rewrite.classes.reading.attributes import statements
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Exit, Step, each_step
-from nnx_migrate.rewrite.classes.reading.unread import emptied, unread
+from nnx_migrate.rewrite.classes.reading.unread import dead_assignments, emptied
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.walking import each, walk
 
@@ -19,11 +19,11 @@ _BLOCKS = ("body", "orelse", "finalbody")
 _LOOKS = frozenset({("locals",), ("vars",), ("eval",), ("exec",), ("dir",)})
 
 
-def spent_locals(survey: Survey, kept: Sequence[Step]) -> set[int]:
+def spent_locals(survey: Survey, init_steps: Sequence[Step]) -> set[int]:
     """Ids of the statements that the call does without: assignments, and ``if`` of nothing else.
 
     Args:
-      kept: the steps of ``__init__``; what it raises the call does not.
+      init_steps: the steps of ``__init__``; what it raises the call does not.
     """
     method, body = survey.method, survey.method.method.body
     if any(dotted(one.func) in _LOOKS for one in each(method.method, ast.Call)):
@@ -31,11 +31,11 @@ def spent_locals(survey: Survey, kept: Sequence[Step]) -> set[int]:
     read_otherwise = (one for one in each(method.method, ast.Name) if id(one) in method.common)
     lost, staying = {*_lost(survey), *map(id, read_otherwise)}, set[int]()
     moving = {*_moving(survey)}
-    raised = {id(one): one for one in _nodes(kept) if isinstance(one, ast.Raise)}
-    asserted = {id(one): one for one in _nodes(kept) if isinstance(one, ast.Assert)}
+    raised = {id(one): one for one in _nodes(init_steps) if isinstance(one, ast.Raise)}
+    asserted = {id(one): one for one in _nodes(init_steps) if isinstance(one, ast.Assert)}
     while True:
         inside = {id(part) for one in (raised | asserted).values() for part in walk(one)}
-        gone = unread(method.project, method.scope, body, lost | inside, staying, moving)
+        gone = dead_assignments(method.project, method.scope, body, lost | inside, staying, moving)
         gone = emptied(method.project, method.scope, body, gone | raised.keys() | asserted.keys())
         bare, tests = {*_bare(body, gone)}, {*_tests(body, gone)}
         below = _below(body, gone)
@@ -47,23 +47,23 @@ def spent_locals(survey: Survey, kept: Sequence[Step]) -> set[int]:
         raised = {key: one for key, one in raised.items() if key in below}
 
 
-def _bare(body: list[ast.stmt], gone: Collection[int]) -> Iterator[int]:
+def _bare(body: list[ast.stmt], removals: Collection[int]) -> Iterator[int]:
     """Ids of what stands in blocks that would be left with nothing."""
     blocks = [body]
     for one in statements(body):
-        if id(one) not in gone:
+        if id(one) not in removals:
             blocks += [block for name in _BLOCKS if (block := getattr(one, name, None))]
             parts = (*getattr(one, "handlers", []), *getattr(one, "cases", []))
             blocks += [part.body for part in parts]
     for block in blocks:
-        if all(id(one) in gone for one in block):
+        if all(id(one) in removals for one in block):
             yield from (id(part) for one in block for part in walk(one))
 
 
-def _tests(body: list[ast.stmt], gone: Collection[int]) -> Iterator[int]:
+def _tests(body: list[ast.stmt], removals: Collection[int]) -> Iterator[int]:
     """Ids of the nodes of conditions that go."""
     for one in statements(body):
-        if isinstance(one, ast.If) and id(one) in gone:
+        if isinstance(one, ast.If) and id(one) in removals:
             yield from map(id, walk(one.test))
 
 
@@ -80,33 +80,37 @@ def _lost(survey: Survey) -> Iterator[int]:
     moves = survey.moves
     for key, name in survey.names.items():
         site, call = survey.items[key].site, survey.items[key].call
-        if site is not None and site.reached == "False":
+        if site is not None and site.condition == "False":
             continue  # nothing is built: a cell that is asked for its carry alone stays where it is
         needed = {*moves.values, *moves.late_values}
         needed |= {id(one.value) for one in call.keywords if one.arg == "name"}
-        needed |= {id(name.counted)} if isinstance(name.counted, ast.expr) else set()
+        needed |= (
+            {id(name.counter_argument)} if isinstance(name.counter_argument, ast.expr) else set()
+        )
         needed |= {id(name.explicit)} if name.explicit is not None else set()
         yield from _without(call, needed)
 
 
-def _without(node: ast.AST, needed: Collection[int]) -> Iterator[int]:
+def _without(node: ast.AST, exceptions: Collection[int]) -> Iterator[int]:
     """The node and those below it, but for the needed ones and what is below these."""
-    if id(node) not in needed:
+    if id(node) not in exceptions:
         yield id(node)
         for child in ast.iter_child_nodes(node):
-            yield from _without(child, needed)
+            yield from _without(child, exceptions)
 
 
-def moved_statements(survey: Survey, kept: Sequence[Step], gone: Collection[int]) -> frozenset[int]:
+def moved_statements(
+    survey: Survey, init_steps: Sequence[Step], removals: Collection[int]
+) -> frozenset[int]:
     """Those of the statements that ``__init__`` has now, with their comments.
 
     What an ``if`` holds leaves its comments with it where ``__init__`` has not all of it.
     """
     body = survey.method.method.body
-    there = {*map(id, _nodes(kept))}
-    whole = {id(one): one for one in _ifs(body) if id(one) in gone}
+    there = {*map(id, _nodes(init_steps))}
+    whole = {id(one): one for one in _ifs(body) if id(one) in removals}
     moved = {key for key, one in whole.items() if _below([one], whole) <= there | whole.keys()}
-    return frozenset((there & {*gone}) - _below(body, gone)) | moved
+    return frozenset((there & {*removals}) - _below(body, removals)) | moved
 
 
 def _ifs(body: list[ast.stmt]) -> Iterator[ast.If]:

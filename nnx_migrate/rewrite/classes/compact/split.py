@@ -22,7 +22,7 @@ from nnx_migrate.rewrite.classes.compact.starting import check_updates, spent_ke
 from nnx_migrate.rewrite.classes.compact.survey import Survey, survey
 from nnx_migrate.rewrite.classes.compact.text import CallText, InitText
 from nnx_migrate.rewrite.classes.compact.waiting import order_in_linen
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.flow import Step
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
@@ -47,7 +47,7 @@ class CompactPart:
       renames: Linen's names of attributes that are not called so.
       order: those attributes as Linen builds them, where ``__init__`` does so in another order.
       updates: assignments to variables' values that ``__init__`` does, too, by id.
-      spent: draws of keys that only ``__init__`` needs, by id of the call.
+      init_draws: draws of keys that only ``__init__`` needs, by id of the call.
     """
 
     statements: tuple[Statement, ...]
@@ -57,7 +57,7 @@ class CompactPart:
     lazy: Mapping[int, Item]
     reads: frozenset[str] = frozenset()
     updates: frozenset[int] = frozenset()
-    spent: frozenset[int] = frozenset()
+    init_draws: frozenset[int] = frozenset()
     stems: frozenset[str] = frozenset()
     renames: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
@@ -75,14 +75,14 @@ def convert_compact(method: CompactMethod) -> CompactPart:
     before = method.remarks.copy()
     try:
         return _split(method, frozenset()).part()
-    except Refused as refused:
+    except ClassRefused as refused:
         method.remarks.restore(before)
         shapes = _wanted_shapes(method)
         if not shapes:
             raise
         found = refused.refusal
         wants = replace(found.wants, shapes=shapes)
-        raise Refused(found.node, found.reason, found.recipe, found.rule, wants) from None
+        raise ClassRefused(found.node, found.reason, found.recipe, found.rule, wants) from None
 
 
 def global_reads(statements: Sequence[Statement]) -> frozenset[str]:
@@ -107,9 +107,9 @@ def _wanted_shapes(method: CompactMethod) -> frozenset[str]:
     try:
         split = _split(replace(method, remarks=Remarks()), arrays)
         split.part()
-    except Refused:
+    except ClassRefused:
         return frozenset()
-    return frozenset(split.slicer.entered)
+    return frozenset(split.slicer.shape_readers)
 
 
 def _split(method: CompactMethod, arrays: frozenset[str]) -> _Split:
@@ -117,12 +117,12 @@ def _split(method: CompactMethod, arrays: frozenset[str]) -> _Split:
     found = survey(method, arrays)
     slicer = found.slicer()
     kept = slicer.run(found.steps)
-    check_updates(kept, found.items, found.replaced)
+    check_updates(kept, found.items, found.init_texts)
     if arrays:
         return _Split(found, slicer, kept)
     moved = updates_by_variable(method.cls, method.items)
     slicer, kept, updates = with_updates(
-        slicer, kept, found.steps, found.items, found.taint, found.replaced, moved.values()
+        slicer, kept, found.steps, found.items, found.taint, found.init_texts, moved.values()
     )
     return _Split(found, slicer, kept, updates)
 
@@ -133,19 +133,19 @@ class _Split:
 
     survey: Survey
     slicer: Slicer
-    kept: tuple[Step, ...]
+    init_steps: tuple[Step, ...]
     updates: frozenset[int] = frozenset()
 
     def part(self) -> CompactPart:
         """What both sides become."""
         method, found = self.survey.method, self.survey
-        gone = spent_locals(found, self.kept)
-        moved = moved_statements(found, self.kept, gone)
+        gone = spent_locals(found, self.init_steps)
+        moved = moved_statements(found, self.init_steps, gone)
         init = InitText(found, self.slicer, moved)
         spent = spent_keys(
             method.method, {key: found.items[key] for key in found.inside}, method.streams
         )
-        written = init.statements(self.kept, self._draws(spent))
+        written = init.statements(self.init_steps, self._draws(spent))
         reads = global_reads(written) - names_bound_below(method.method)
         edits = CallText(found).edits()
         edits |= {id(one): GONE for one in spent.values() if one is not None}
@@ -162,17 +162,17 @@ class _Split:
             frozenset(spent),
             frozenset(one.stem for one in found.names.values() if one.stem is not None),
             {one.literal: one.linen for one in found.names.values() if one.literal and one.linen},
-            order_in_linen(self.kept, found.names),
+            order_in_linen(self.init_steps, found.names),
         )
 
-    def _draws(self, spent: Collection[int]) -> Mapping[int, tuple[str, ...]]:
+    def _draws(self, init_draws: Collection[int]) -> Mapping[int, tuple[str, ...]]:
         """What ``__init__`` draws before steps because the call does, by id of the step."""
         method = self.survey.method
-        check_unseen_draws(method.project, method.cls, method.scope, method.method, self.kept)
+        check_unseen_draws(method.project, method.cls, method.scope, method.method, self.init_steps)
         if method.is_function:
             return {}
         return draws_before(
-            method.project, method.scope, method.method, self.kept, method.streams, spent
+            method.project, method.scope, method.method, self.init_steps, method.streams, init_draws
         )
 
     def _first_lines(self) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
@@ -185,7 +185,7 @@ class _Split:
             lines = header = (assign(COUNTER, call("nnm.LinenNames")),)
         facts = self._facts()
         method.remarks.notes += [(method.method, note_of(one)) for one in facts]
-        numbering = renumbering(found.steps, found.taint, found.names, found.told)
+        numbering = renumbering(found.steps, found.taint, found.names, found.answer_texts)
         checked = [one for one in facts if one.name in numbering]
         if checked:
             header = (check_in_call(checked), *header)
@@ -194,7 +194,7 @@ class _Split:
 
     def _facts(self) -> list[SizeArgument]:
         """The facts of the initial call that conditions of the method are told."""
-        read = frozenset[str]().union(*self.survey.told.values())
+        read = frozenset[str]().union(*self.survey.answer_texts.values())
         return [
             one for one in self.survey.method.sizes.new_arguments if one.fact and one.name in read
         ]

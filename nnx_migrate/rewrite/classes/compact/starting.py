@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_variable, self_call
 from nnx_migrate.rewrite.classes.reading.flow import (
     Bind,
@@ -36,34 +36,36 @@ from nnx_migrate.source.walking import each, walk
 
 def with_updates(
     slicer: Slicer,
-    kept: tuple[Step, ...],
+    init_steps: tuple[Step, ...],
     steps: tuple[Step, ...],
     items: Mapping[int, Item],
     taint: Taint,
-    replaced: Replaced,
+    init_texts: Replaced,
     together: Collection[frozenset[int]] = (),
 ) -> tuple[Slicer, tuple[Step, ...], frozenset[int]]:
-    """The slice ``kept`` with the updates of Linen's initial call, and the ids of these.
+    """The slice ``init_steps`` with the updates of Linen's initial call, and the ids of these.
 
     Args:
-      slicer: the one that found ``kept``, of a method without shapes of inputs.
+      slicer: the one that found ``init_steps``, of a method without shapes of inputs.
       together: ids of all updates of one variable, which ``__init__`` does all or none.
     """
-    updates = _initial_updates(steps, items, taint, replaced)
+    updates = _initial_updates(steps, items, taint, init_texts)
     updates -= frozenset().union(*(one for one in together if not one <= updates))
-    longer = replace(slicer, values=set(), entered=set(), updates=updates)
+    longer = replace(slicer, values=set(), shape_readers=set(), updates=updates)
     try:
         more = longer.run(steps) if updates else ()
-    except Refused:  # what an update reads is only known in the call
+    except ClassRefused:  # what an update reads is only known in the call
         more = ()
-    if not more or not _needs_only_arrays(more, kept, longer.values, items):
-        return slicer, kept, frozenset()
-    if _unrepeatable(more, updates, items, replaced) is not None:
-        return slicer, kept, frozenset()
+    if not more or not _needs_only_arrays(more, init_steps, longer.values, items):
+        return slicer, init_steps, frozenset()
+    if _unrepeatable(more, updates, items, init_texts) is not None:
+        return slicer, init_steps, frozenset()
     return longer, more, updates
 
 
-def check_updates(kept: Sequence[Step], items: Mapping[int, Item], replaced: Replaced) -> None:
+def check_updates(
+    init_steps: Sequence[Step], items: Mapping[int, Item], init_texts: Replaced
+) -> None:
     """Refuse a slice in which a shape hangs on state that the call updates: ``v.value += 1; x = x * v.value``.
 
     ``__init__`` would update it for its shape, and ``init`` once more by its call.
@@ -73,7 +75,7 @@ def check_updates(kept: Sequence[Step], items: Mapping[int, Item], replaced: Rep
     """
     updates: set[int] = set()
     held: set[str] = set()
-    for node in (one.node for one in binds(kept)):
+    for node in (one.node for one in binds(init_steps)):
         if isinstance(node, ast.Assign) and is_variable(node.value, items):
             held |= {*target_names(node)}
         for owner in _updated(node):
@@ -81,14 +83,14 @@ def check_updates(kept: Sequence[Step], items: Mapping[int, Item], replaced: Rep
                 raise _hangs_on_state(node)
             if isinstance(owner, ast.Name) and owner.id in held:
                 updates.add(id(node))
-    unrepeatable = _unrepeatable(kept, frozenset(updates), items, replaced)
+    unrepeatable = _unrepeatable(init_steps, frozenset(updates), items, init_texts)
     if unrepeatable is not None:
         raise _hangs_on_state(unrepeatable)
 
 
-def _hangs_on_state(node: ast.AST) -> Refused:
+def _hangs_on_state(node: ast.AST) -> ClassRefused:
     reason = "what is built hangs on state that the call updates here"
-    return Refused(node, reason, "build from fields and inputs only", "compact")
+    return ClassRefused(node, reason, "build from fields and inputs only", "compact")
 
 
 def _updated(node: ast.AST) -> Iterator[ast.expr]:
@@ -105,14 +107,17 @@ _STATE = "<state>"  # stands for every variable and key; no name of Python's
 
 
 def _unrepeatable(
-    kept: Sequence[Step], updates: frozenset[int], items: Mapping[int, Item], replaced: Replaced
+    init_steps: Sequence[Step],
+    updates: frozenset[int],
+    items: Mapping[int, Item],
+    init_texts: Replaced,
 ) -> ast.AST | None:
     """The first update that does not give the same however often it runs: it reads state or a key."""
     changing = (ItemKind.VARIABLE, ItemKind.STREAM)
     marks = {key: frozenset({_STATE}) for key, one in items.items() if one.kind in changing}
-    reads = {**replaced, **marks}
-    taint = taint_of(kept, (_STATE,), reads)
-    for step in binds(kept):
+    reads = {**init_texts, **marks}
+    taint = taint_of(init_steps, (_STATE,), reads)
+    for step in binds(init_steps):
         if id(step.node) not in updates:
             continue
         before = taint.before[id(step)]
@@ -123,7 +128,7 @@ def _unrepeatable(
 
 
 def _initial_updates(
-    steps: Sequence[Step], items: Mapping[int, Item], taint: Taint, replaced: Replaced
+    steps: Sequence[Step], items: Mapping[int, Item], taint: Taint, init_texts: Replaced
 ) -> frozenset[int]:
     """Ids of the assignments to variables' values that every initial call does, inputs aside."""
     held: set[str] = set()
@@ -141,7 +146,7 @@ def _initial_updates(
                 | ast.AugAssign(target=ast.Attribute(value=ast.Name(id=name), attr="value"))
             ) if name in held:
                 tainted = taint.before[id(step)]
-                cause = tainted_name(value_of(step.node), tainted, replaced)
+                cause = tainted_name(value_of(step.node), tainted, init_texts)
                 if name not in tainted and cause is None:
                     found.add(id(step.node))
     return frozenset(found)
@@ -153,18 +158,21 @@ def _may_leave(step: Step) -> bool:
 
 
 def _needs_only_arrays(
-    kept: Iterable[Step], before: Iterable[Step], values: Collection[int], items: Mapping[int, Item]
+    init_steps: Iterable[Step],
+    before: Iterable[Step],
+    values: Collection[int],
+    items: Mapping[int, Item],
 ) -> bool:
     """Whether the statements that the updates add to ``__init__`` compute with arrays alone.
 
     Args:
-      kept: the steps with the updates; ``before`` those without.
+      init_steps: the steps with the updates; ``before`` those without.
       values: ids of the items that ``__init__`` reads again.
     """
     if any(items[key].kind is ItemKind.SITE for key in values if key in items):
         return False
     known = {id(one.node) for one in binds(before)}
-    added = [one.node for one in binds(kept) if id(one.node) not in known]
+    added = [one.node for one in binds(init_steps) if id(one.node) not in known]
     calls = (one for node in added for one in walk(node) if self_call(one, "self"))
     return all(id(one) in items for one in calls)
 

@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.compact.call_conditions import (
     tested_parameters,
 )
 from nnx_migrate.rewrite.classes.compact.call_options import moves_of
-from nnx_migrate.rewrite.classes.compact.call_variables import made_by_the_call, refuse_late_reads
+from nnx_migrate.rewrite.classes.compact.call_variables import call_variables, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.conditional_calls import check_calls
 from nnx_migrate.rewrite.classes.compact.guards import guards_of
 from nnx_migrate.rewrite.classes.compact.last_rounds import refuse_last_rounds
@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.moves import Moves
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
-from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused, ConversionContext
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Index
 from nnx_migrate.rewrite.classes.naming import (
@@ -69,11 +69,11 @@ class Survey:
       items: what ``__init__`` builds, by id of the constructor call.
       lazy: variables that only the call can create.
       taint: what the call's parameters reach.
-      replaced: nodes with another text in ``__init__``, with the names that text reads.
+      init_texts: nodes with another text in ``__init__``, with the names that text reads.
       indexes: loops that count their rounds from now on.
-      told: those among all such nodes whose text asks what the initial call is given.
-      fixed: ``replaced`` without reads of shapes.
-      changed: locals that something changes where no statement of the method says it.
+      answer_texts: those among all such nodes whose text asks what the initial call is given.
+      texts_without_shapes: ``init_texts`` without reads of shapes.
+      mutations: locals that something changes where no statement of the method says it.
       effects: those that a place may change, and how it looks says nothing of it.
     """
 
@@ -86,10 +86,10 @@ class Survey:
     indexes: Mapping[int, Index]
     shapes: Shapes
     taint: Taint
-    replaced: Replaced
-    told: Replaced
-    fixed: Replaced
-    changed: Mapping[str, ast.AST]
+    init_texts: Replaced
+    answer_texts: Replaced
+    texts_without_shapes: Replaced
+    mutations: Mapping[str, ast.AST]
     effects: Effects
 
     @property
@@ -99,17 +99,23 @@ class Survey:
 
     def slicer(self) -> Slicer:
         """What finds the steps that ``__init__`` needs."""
-        known = {**self.fixed, **self.told}
+        known = {**self.texts_without_shapes, **self.answer_texts}
         return Slicer(
             frozenset(self.method.unknown),
-            {**self.fixed, **self.shapes.needed(self.fixed), **self.told},
+            {
+                **self.texts_without_shapes,
+                **self.shapes.needed(self.texts_without_shapes),
+                **self.answer_texts,
+            },
             {key: operands_of(self.items[key], self.moves.values) for key in self.inside},
-            taint_of(self.steps, self.method.unknown, {**self.replaced, **self.told}),
+            taint_of(self.steps, self.method.unknown, {**self.init_texts, **self.answer_texts}),
             shapes=self.shapes if self.shapes.parameters else None,
-            fixed=known,
-            told=CallConditions(self.taint, self.replaced) if self.told else None,
+            texts_without_shapes=known,
+            call_conditions=CallConditions(self.taint, self.init_texts)
+            if self.answer_texts
+            else None,
             askable=self.method.askable,
-            changed=self.changed,
+            mutations=self.mutations,
             effects=self.effects,
             closures=closures_of(self.method.method),
             guards=guards_of(
@@ -129,7 +135,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     replaced = {**plain, **shapes.unread(plain)}
     items = {key: item for key, item in method.items.items() if not is_inline(item)}
     wrappers = method.items.keys() - items.keys()
-    lazy = made_by_the_call(method.method, items, replaced)
+    lazy = call_variables(method.method, items, replaced)
     items = {key: item for key, item in items.items() if key not in lazy}
     _refuse(method, items, wrappers)
     steps = _steps(method, items, items)
@@ -138,11 +144,13 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     replaced |= {key: frozenset() for key in moves.values}
     shapes.whole = _whole(items, moves, _widths(method.sizes), method.context)
     shapes.flags = flags_of(method.project, method.scope, method.method)
-    shapes.held = _holders(method.method, shapes.whole)
+    shapes.submodule_names = _holders(method.method, shapes.whole)
     shapes.incomplete = _holders(method.method, items.keys() - shapes.whole)
-    counting = _steps(method, items, {**items, **method.counted}) if method.counted else steps
+    counting = (
+        _steps(method, items, {**items, **method.helper_items}) if method.helper_items else steps
+    )
     names, indexes = _names(method, counting, taint)  # Linen gives names where it builds
-    names = _without_counted(names, method.counted)
+    names = _without_helper_items(names, method.helper_items)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
     return Survey(
         method,
@@ -173,27 +181,27 @@ def _refuse(method: CompactMethod, items: Mapping[int, Item], wrappers: Collecti
 
 
 def _steps(
-    method: CompactMethod, items: Mapping[int, Item], counted: Mapping[int, Item]
+    method: CompactMethod, items: Mapping[int, Item], helper_items: Mapping[int, Item]
 ) -> tuple[Step, ...]:
-    """The steps in which the method builds ``counted``: what goes counts where it builds an item."""
+    """The steps in which the method builds the ``helper_items``: what goes counts where it builds an item."""
     body = [
         one
         for one in method.method.body
         if method.common.get(id(one)) != GONE or any(id(node) in items for node in walk(one))
     ]
-    return with_aliases(flow_of(body, counted), method.method)
+    return with_aliases(flow_of(body, helper_items), method.method)
 
 
 def _moves(
-    method: CompactMethod, items: Mapping[int, Item], steps: tuple[Step, ...], replaced: Replaced
+    method: CompactMethod, items: Mapping[int, Item], steps: tuple[Step, ...], init_texts: Replaced
 ) -> tuple[Moves, Taint]:
     """What moves from the calls to ``__init__``, and what the method's parameters reach then.
 
     Raises:
       Refused: what ``__init__`` needs hangs on an answer that another moment gives otherwise.
     """
-    answers = answers_in(method.cls, method.method, method.items, replaced)
-    asked = {**replaced, **answers}
+    answers = answers_in(method.cls, method.method, method.items, init_texts)
+    asked = {**init_texts, **answers}
     unknown = [*method.unknown, ANSWER]
     moves = moves_of(
         method.project,
@@ -206,7 +214,7 @@ def _moves(
         method.cls,
     )
     moved = {key: frozenset[str]() for key in moves.values}
-    taint = taint_of(steps, method.unknown, {**replaced, **moved})
+    taint = taint_of(steps, method.unknown, {**init_texts, **moved})
     changing = changed_globals(method.method, steps)
     if answers or changing:
         unknown += changing
@@ -228,33 +236,35 @@ def _names(
         found = names_of(
             steps,
             frozenset(taint.steps),
-            method.numbered,
+            method.base_counts,
             goes_on=method.is_function,
-            taken=words,
+            used_names=words,
         )
-    except Refused as refused:
+    except ClassRefused as refused:
         one = refused.refusal
         asked = [tested_parameters(test, method.askable) for test in call_tests(steps, taint)]
         wants = replace(one.wants, facts=one.wants.facts.union(*asked))
-        raise Refused(one.node, one.reason, one.recipe, one.rule, wants) from None
+        raise ClassRefused(one.node, one.reason, one.recipe, one.rule, wants) from None
     names: Mapping[int, Name] = with_other_attributes(found.names, method.renames)
-    if found.is_even and not (method.is_function or method.numbered or numbered(steps)):
+    if found.is_even and not (method.is_function or method.base_counts or numbered(steps)):
         taken = words.new_child({**method.cls.methods})
         names = {**names, **(run_time_names(steps, names, found.indexes, taken) or {})}
     return names, found.indexes.read_by(names)
 
 
-def _without_counted(names: Mapping[int, Name], counted: Mapping[int, Item]) -> Mapping[int, Name]:
+def _without_helper_items(
+    names: Mapping[int, Name], helper_items: Mapping[int, Item]
+) -> Mapping[int, Name]:
     """The attributes but for those of what calls of other methods build and nothing keeps.
 
     Raises:
       Refused: the run-time counter gives them their numbers, which counts what is there.
     """
-    for key, item in counted.items():
-        if key in names and names[key].counted is not None:
+    for key, item in helper_items.items():
+        if key in names and names[key].counter_argument is not None:
             reason = "how many of its class Linen counts before this call is not known"
-            raise Refused(item.call, reason, "give the submodules names", RULE)
-    return {key: name for key, name in names.items() if key not in counted}
+            raise ClassRefused(item.call, reason, "give the submodules names", RULE)
+    return {key: name for key, name in names.items() if key not in helper_items}
 
 
 def _words(method: CompactMethod) -> ChainMap[str, Any]:
@@ -283,7 +293,7 @@ def _names_in(text: str) -> frozenset[str]:
 
 def _widths(sizes: ClassSizes) -> frozenset[str]:
     """Arguments that are submodules' widths, which calls of the whole module measure, and what follows them."""
-    carried = [one for many in sizes.carried.values() for one in many]
+    carried = [one for many in sizes.loop_carries.values() for one in many]
     return grown(  # ``x_features = Dense_0_in_features`` in front of a loop
         (one.name for one in sizes.new_arguments if one.submodule),
         lambda found: (
@@ -299,7 +309,7 @@ def _whole(
 
     ``__init__`` runs none whose width a call has to show: it does not fit before. Nor does it run lazy ones.
     """
-    completed = {*moves.views, *moves.late}
+    completed = {*moves.views, *moves.per_call_fields}
     for key, item in items.items():
         parts = {id(one) for one in walk(item.call)}
         texts = item.site.sizes.values() if item.site is not None and widths else ()

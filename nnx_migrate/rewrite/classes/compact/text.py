@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.moves import Moves
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.survey import Survey
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import index_edits
 from nnx_migrate.rewrite.classes.naming import Name
@@ -38,15 +38,15 @@ class InitText:
 
     Args:
       slicer: the one that found them, for what it learned about their values.
-      moved: ids of statements that the call does without: their comments come along.
+      moved_statements: ids of statements that the call does without: their comments come along.
     """
 
     survey: Survey
     slicer: Slicer
-    moved: Collection[int]
+    moved_statements: Collection[int]
 
     def statements(
-        self, kept: tuple[Step, ...], draws: Mapping[int, tuple[str, ...]]
+        self, init_steps: tuple[Step, ...], draws: Mapping[int, tuple[str, ...]]
     ) -> tuple[Statement, ...]:
         """The statements.
 
@@ -58,33 +58,33 @@ class InitText:
         """
         method, survey = self.survey.method, self.survey
         if method.receiver != "self" and not method.is_function:
-            raise Refused(
+            raise ClassRefused(
                 method.method, "the module is not called 'self'", "rename it to self", RULE
             )
         temporaries = self._temporaries()
         edits = self._edits(temporaries)
-        if survey.shapes.abstract or draws or self._measures(kept):
+        if survey.shapes.abstract or draws or self._measures(init_steps):
             method.remarks.imports.add("nnm")
         emitter = Emitter(
             renderer_of(method.cls.module, method.common).with_edits(edits),
             method.layout,
             survey.names,
             self._builder(),
-            method.sizes.carried,
+            method.sizes.loop_carries,
             method.receiver,
             temporaries,
             method.parameters,
             method.sizes.facts,
             draws=draws,
-            moved=self.moved,
+            moved_statements=self.moved_statements,
         )
-        return tuple(emitter.statements(kept, method.layout.body))
+        return tuple(emitter.statements(init_steps, method.layout.body))
 
     def entered(self) -> list[Statement]:
         """Statements that give parameters of the call a shape in ``__init__``."""
         method = self.survey.method
         made = []
-        for name in sorted(self.slicer.entered):
+        for name in sorted(self.slicer.shape_readers):
             method.remarks.imports.add("nnm")
             argument = method.sizes.full_shapes.get(name, f"{name}_shape")
             made.append(assign(name, call("nnm.abstract_array", argument)))
@@ -92,7 +92,11 @@ class InitText:
 
     def _edits(self, temporaries: Mapping[int, str]) -> Edits:
         method, survey = self.survey.method, self.survey
-        edits: Edits = {**method.held, **survey.shapes.edits(), **nodes_of(method.static_texts())}
+        edits: Edits = {
+            **method.value_edits,
+            **survey.shapes.edits(),
+            **nodes_of(method.static_texts()),
+        }
         edits |= inline_edits(method, survey.moves)
         for key, partial in survey.moves.partials.items():
             edits[key] = without_keywords(partial, survey.moves.values)
@@ -108,7 +112,7 @@ class InitText:
         found: dict[int, str] = {}
         for key, item in self.survey.items.items():
             name = self.survey.names.get(key)
-            if name is None or name.counted is None:
+            if name is None or name.counter_argument is None:
                 continue
             if key in self.slicer.values:
                 self._check_alone(item)
@@ -120,7 +124,7 @@ class InitText:
         """One local cannot hold everything that a comprehension builds."""
         for node in walk(self.survey.method.method):
             if isinstance(node, COMPREHENSIONS) and any(one is item.call for one in walk(node)):
-                raise Refused(
+                raise ClassRefused(
                     item.call,
                     "what this comprehension builds is needed again while the class is built",
                     "build it in a loop, or give the sizes after it as fields",
@@ -140,9 +144,9 @@ class InitText:
             compact=True,
         )
 
-    def _measures(self, kept: tuple[Step, ...]) -> bool:
+    def _measures(self, init_steps: tuple[Step, ...]) -> bool:
         """Whether some line asks a submodule for its width."""
-        return any(_is_measured(item) for item in builds(kept))
+        return any(_is_measured(item) for item in builds(init_steps))
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,7 @@ class CallText:
     def _used(self, item: Item, name: Name) -> Make:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
         view = self.survey.moves.views.get(id(item.call))
-        late = self.survey.moves.late.get(id(item.call), {})
+        late = self.survey.moves.per_call_fields.get(id(item.call), {})
 
         def make(renderer: Renderer) -> Expression:
             found = reference(name, receiver, renderer)
@@ -203,8 +207,8 @@ def _read_again(item: Item, name: Name, temporary: str | None, receiver: str) ->
     def make(renderer: Renderer) -> Expression:
         if temporary is not None:
             return dotted(temporary)
-        if name.counted is not None:
-            raise Refused(item.call, "its name is only counted at run time", "name it", RULE)
+        if name.counter_argument is not None:
+            raise ClassRefused(item.call, "its name is only counted at run time", "name it", RULE)
         found = reference(name, receiver, renderer)
         return contents(found) if item.kind is ItemKind.PARAM else found
 

@@ -97,7 +97,7 @@ class _Search:
 
     project: Project
     flags: frozenset[str]
-    seen: set[int] = field(default_factory=set)
+    visited: set[int] = field(default_factory=set)
 
     def in_class(self, cls: ClassInfo) -> Iterator[ast.Call]:
         """The constructor calls with a flag in a class and in what it builds."""
@@ -111,15 +111,15 @@ class _Search:
     def _in_function(
         self, node: ast.FunctionDef, around: Scope, fields: frozenset[str]
     ) -> Iterator[ast.Call]:
-        if id(node) in self.seen:
+        if id(node) in self.visited:
             return
-        self.seen.add(id(node))
+        self.visited.add(id(node))
         yield from self._in(node, around.enter(node), fields)
 
     def in_expression(self, node: ast.AST, scope: Scope) -> Iterator[ast.Call]:
         """The constructor calls with a flag in an expression and in what it names."""
-        if id(node) not in self.seen:
-            self.seen.add(id(node))
+        if id(node) not in self.visited:
+            self.visited.add(id(node))
             yield from self._in(node, scope, frozenset())
 
     def _in(self, node: ast.AST, scope: Scope, fields: frozenset[str]) -> Iterator[ast.Call]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import ItemKind
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Loop, Step, builds
@@ -39,7 +39,7 @@ def _needs(step: Step, names: Mapping[int, Name]) -> frozenset[str]:
     if not isinstance(step, Build) or step.item.site is None:
         return frozenset()
     name = names.get(id(step.item.call), Name())
-    is_free = step.item.kind is ItemKind.SITE and name.counted is None
+    is_free = step.item.kind is ItemKind.SITE and name.counter_argument is None
     return step.item.site.size_names if is_free else frozenset()
 
 
@@ -56,7 +56,7 @@ def order_in_linen(steps: Sequence[Step], names: Mapping[int, Name]) -> tuple[st
     for item in builds(steps):
         name = names.get(id(item.call), Name())
         if name.stem is not None and name.literal is None:
-            raise Refused(
+            raise ClassRefused(
                 item.call,
                 "what is built waits for a size, and Linen numbers what is built in a loop",
                 "give the submodules names",

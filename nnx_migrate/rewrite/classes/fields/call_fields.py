@@ -19,7 +19,7 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import is_none_literal, is_self, names_in, walk
 
 
-def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset[str]:
+def per_call_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset[str]:
     """The parameters that ``__init__`` stores under their names and reads nowhere else.
 
     Args:
@@ -51,25 +51,25 @@ def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset
     return frozenset((stored & parameters) - read)
 
 
-def late_arguments(
+def per_call_arguments(
     project: Project,
     item: Item,
     context: ConversionContext,
-    tainted: frozenset[str],
-    replaced: Replaced,
+    tainted_names: frozenset[str],
+    init_texts: Replaced,
 ) -> Mapping[str, ast.expr]:
     """The arguments of a constructor call that depend on the call and may be set late, by field."""
     child = project.linen.get(item.site.symbol or "") if item.site is not None else None
-    if child is None or child.name not in context.converted:
+    if child is None or child.name not in context.explicit_classes:
         return {}
     given = {
         name: value
         for name, value in child.arguments(item.call).items()
-        if tainted_name(value, tainted, replaced)
+        if tainted_name(value, tainted_names, init_texts)
     }
     if not given:
         return {}
-    allowed = context.late_fields(child.name)
+    allowed = context.per_call_fields(child.name)
     return {name: value for name, value in given.items() if name in allowed}
 
 

@@ -15,7 +15,7 @@ from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import Expression, display, string
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decorators
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo, is_declared_only
@@ -51,7 +51,7 @@ def adapted_decorators(
             continue
         function = project.function(symbol)
         if function is None or _names(function) & _DATACLASS_MAKERS:
-            raise Refused(
+            raise ClassRefused(
                 node,
                 f"what the class decorator {ast.unparse(target)} does with the class is not known",
                 "apply what it does by hand, or remove it",
@@ -131,7 +131,7 @@ def _replaces_method(cls: ClassInfo, node: ast.AnnAssign) -> bool:
         return False
     if not isinstance(node.value, ast.Constant):
         reason = f"the field {name!r} stands for a method of a base, and has no plain default"
-        raise Refused(node, reason, "give one of them another name", "fields")
+        raise ClassRefused(node, reason, "give one of them another name", "fields")
     return True
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from nnx_migrate.rewrite.classes.reading.annotations import is_container, unquoted
 from nnx_migrate.sizes.factories import factory_functions
-from nnx_migrate.sizes.fields.constructor_arguments import Given, given_to_fields
+from nnx_migrate.sizes.fields.constructor_arguments import FieldArgument, field_arguments
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import Assignment
@@ -45,7 +45,7 @@ def may_be_given_container(project: Project, cls: ClassInfo, one: Field) -> bool
 
     The annotation answers for values whose type nobody sees, unless it allows everything, or tuples.
     """
-    given = given_to_fields(project)
+    given = field_arguments(project)
     key = one.owner.name
     known = [*_inside(project, given.get((key, one.name), ()))]
     if any(_Values(project, scope).is_container(value) for value, scope in known):
@@ -58,9 +58,11 @@ def may_be_given_container(project: Project, cls: ClassInfo, one: Field) -> bool
     return any(_Values(project, scope).may_be(value) for value, scope in known)
 
 
-def _inside(project: Project, given: Iterable[Given]) -> Iterator[tuple[ast.expr, Scope]]:
+def _inside(
+    project: Project, arguments: Iterable[FieldArgument]
+) -> Iterator[tuple[ast.expr, Scope]]:
     """What stands in Linen classes, and in functions that build submodules for these."""
-    for value, scope, around in given:
+    for value, scope, around in arguments:
         parents = scope.module.parents
         info = project.by_node.get(id(around))
         if (info is not None and info.linen) or any(
@@ -242,11 +244,11 @@ class _Values:
                     return is_open and not _is_called_by_default(self.project, owner.scope, one)
         return None
 
-    def _may_make(self, called: ast.expr) -> bool:
+    def _may_make(self, callee: ast.expr) -> bool:
         """Whether a call may give a list or a dict: no class does, nor what another package makes."""
-        if isinstance(called, ast.Name) and self.scope.lookup(called.id) is None:
-            return called.id in _OTHER_MAKERS or not hasattr(builtins, called.id)
-        symbol = self.project.resolve(called, self.scope)
+        if isinstance(callee, ast.Name) and self.scope.lookup(callee.id) is None:
+            return callee.id in _OTHER_MAKERS or not hasattr(builtins, callee.id)
+        symbol = self.project.resolve(callee, self.scope)
         if symbol is None:
             return True
         if symbol in self.project.class_statements:

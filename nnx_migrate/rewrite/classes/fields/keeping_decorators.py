@@ -57,7 +57,7 @@ def _method(
     match instance:
         case (home, ast.Call(func=called)):
             cls = project.classes.get(project.resolve(called, Scope(home)) or "")
-    found = cls.find(target.attr) if cls is not None and not cls.repeated else None
+    found = cls.find(target.attr) if cls is not None and not cls.is_ambiguous else None
     kinds = project.decorators(*found) if found is not None else ()
     if found is None or not _BINDING.issuperset(kinds) or not (kinds or instance):
         return None, 0

@@ -14,7 +14,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.signatures import parameter
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.fields.frozen import may_be_given_container
 from nnx_migrate.rewrite.classes.fields.making import makes_the_same, value_made
 from nnx_migrate.rewrite.classes.fields.types import (
@@ -76,7 +76,7 @@ def parameters_of(
     found = []
     for one in cls.fields:
         if one.name in _PLACEMENT:
-            raise Refused(
+            raise ClassRefused(
                 one.node,
                 f"a field named {one.name!r} shadows Linen's own",
                 "rename the field",
@@ -121,7 +121,7 @@ def _parameter(
     value = call(freeze, one.name) if frozen else value
     if options is not None:
         if _is_false(options.get("init")):
-            raise Refused(
+            raise ClassRefused(
                 one.node,
                 f"no argument of the constructor gives the field {one.name!r}, its default does",
                 "make it a constant of the class",
@@ -130,7 +130,7 @@ def _parameter(
         keyword_only = keyword_only or _is_true(options.get("kw_only"))
         if factory is not None:
             if may_be_none(project, cls, one):
-                raise Refused(
+                raise ClassRefused(
                     one.node,
                     f"None is a value of the field {one.name!r}, and its default is made anew",
                     "give it a plain default",
@@ -138,7 +138,7 @@ def _parameter(
                 )
             made = _made_by(project, cls, one, factory, renderer)
             if not makes_the_same(project, one, factory):
-                raise Refused(
+                raise ClassRefused(
                     one.node,
                     f"the default of {one.name!r} may be another each time it is made",
                     "give it a plain default, or None and make it where it is read",
@@ -188,12 +188,12 @@ def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
     if project.resolve(made.func, one.owner.scope) not in _FIELD_FUNCTIONS:
         return None
     if made.args or any(keyword.arg is None for keyword in made.keywords):
-        raise Refused(made, "field(...) with unpacked arguments", "write them out", RULE)
+        raise ClassRefused(made, "field(...) with unpacked arguments", "write them out", RULE)
     found = {keyword.arg: keyword.value for keyword in made.keywords if keyword.arg}
     for name in sorted(found.keys() - _OPTIONS):
         if name == "metadata" and not _reads_metadata(project):
             continue  # it says something to whoever asks dataclasses for fields
-        raise Refused(
+        raise ClassRefused(
             made,
             f"{name}= of field(...) says more of {one.name!r} than its default",
             f"leave out {name}=, or keep the class lazy",
@@ -239,7 +239,7 @@ def _default(
     names = free_names(written_out(default, constants))
     clash = names & _bound_before(cls, one)
     if clash:
-        raise Refused(
+        raise ClassRefused(
             default,
             f"the default reads the field {min(clash)!r} as a class attribute"
             if one.owner is cls
@@ -259,7 +259,7 @@ def _default(
         if is_linen(theirs):
             continue  # what stands for it is imported
         if theirs is None or project.resolve(node, cls.scope) != theirs:
-            raise Refused(
+            raise ClassRefused(
                 cls.node,
                 f"the inherited default of {one.name!r} reads {name!r}, unknown in this file",
                 f"import {name!r} here, or give the field again with its default",
@@ -280,7 +280,7 @@ def _check_builds_nothing(project: Project, one: Field, default: ast.expr) -> No
         todo += ast.iter_child_nodes(node)
         called = node.func if isinstance(node, ast.Call) else None
         if called is not None and project.resolve(called, one.owner.scope) in project.linen:
-            raise Refused(
+            raise ClassRefused(
                 node,
                 f"the default of {one.name!r} builds a module",
                 "let None stand for it and build it in setup or in the call",

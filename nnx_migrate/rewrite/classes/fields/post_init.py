@@ -14,8 +14,8 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, Statement, assign, skip
-from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.inheritance import Inherited
+from nnx_migrate.rewrite.classes.data import ClassRefused
+from nnx_migrate.rewrite.classes.inheritance import BaseParts
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.classes.reading.arrays import may_be_array
 from nnx_migrate.rewrite.classes.reading.attributes import statements
@@ -29,7 +29,7 @@ _NAME = "__post_init__"
 _PLAIN = (ast.Constant, ast.Compare, ast.BoolOp, ast.JoinedStr)
 
 
-def calls_post_init(cls: ClassInfo, inherited: Inherited) -> bool:
+def calls_post_init(cls: ClassInfo, base_parts: BaseParts) -> bool:
     """Whether the constructor of ``cls`` itself runs ``__post_init__``.
 
     Raises:
@@ -37,11 +37,11 @@ def calls_post_init(cls: ClassInfo, inherited: Inherited) -> bool:
     """
     if cls.find(_NAME) is None:
         return False
-    if not inherited.delegates:
+    if not base_parts.delegates:
         return True
     base = next(one for one in cls.parents if one.linen)
     if base.find(_NAME) is None:
-        raise Refused(
+        raise ClassRefused(
             cls.node,
             f"it defines __post_init__, and its base {base.name} builds without one",
             "give the base a __post_init__ as well",
@@ -115,7 +115,7 @@ def _check(
     scope = cls.scope.enter(method)
     array = value is None or may_be_array(project, scope, value)
     if array and name not in fields:
-        raise Refused(
+        raise ClassRefused(
             statement,
             f"__post_init__ sets {name!r}, which may be an array, and an NNX module would keep an"
             " array as state",
@@ -139,7 +139,7 @@ def _freeze(
                     remarks.imports.add("nnm")
                     edits[id(value)] = _wrapped(value)
             case _ if name in fields:
-                raise Refused(
+                raise ClassRefused(
                     statement,
                     f"__post_init__ sets the field {name!r} together with something else",
                     "assign it on a line of its own",

@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes.reading.annotations import (
     unquoted,
     words_of,
 )
-from nnx_migrate.sizes.fields.constructor_arguments import values_given
+from nnx_migrate.sizes.fields.constructor_arguments import values_of_field
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, is_none_literal, is_self, names_in, walk
@@ -52,7 +52,7 @@ def may_be_none(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether None is a value of a field: by its annotation, by a test of a method, or given by a call."""
     if {"None", "Optional"} & words_of(one.annotation):
         return True
-    if any(is_none_literal(value) for value in values_given(project, (cls.name, one.name))):
+    if any(is_none_literal(value) for value in values_of_field(project, (cls.name, one.name))):
         return True
     return any(
         is_none_literal(other) and ast.unparse(test.left) == f"self.{one.name}"

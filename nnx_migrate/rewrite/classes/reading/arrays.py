@@ -103,25 +103,25 @@ class Inliner:
 
     Args:
       unknown: names that only ``__init__`` knows (size arguments, rngs).
-      changed: gives the locals whose values change in place.
-      held: what reads a variable, by the id of the call that makes it.
+      mutated_names: gives the locals whose values change in place.
+      variable_reads: what reads a variable, by the id of the call that makes it.
     """
 
     method: ast.FunctionDef
     unknown: frozenset[str]
-    changed: Callable[[], Collection[str]]
-    held: Mapping[int, Expression] = field(default_factory=dict)
+    mutated_names: Callable[[], Collection[str]]
+    variable_reads: Mapping[int, Expression] = field(default_factory=dict)
 
     def edits(
         self, value: ast.expr, renderer: Renderer, depth: int = _DEPTH
     ) -> Mapping[int, Expression] | None:
         """Edits that replace the local names in ``value``; None when that is not possible."""
         local = names_bound_below(self.method) - {"self"}
-        read = free_names(value, {call: frozenset() for call in self.held})
+        read = free_names(value, {call: frozenset() for call in self.variable_reads})
         if read & self.unknown or depth == 0:
             return None
         edits: dict[int, Expression] = {
-            id(one): self.held[id(one)] for one in self._variables(value)
+            id(one): self.variable_reads[id(one)] for one in self._variables(value)
         }
         for name in read & local:
             bound = self._bound(name, value)
@@ -137,11 +137,11 @@ class Inliner:
         return edits
 
     def _variables(self, value: ast.expr) -> list[ast.AST]:
-        return [node for node in walk(value) if id(node) in self.held]
+        return [node for node in walk(value) if id(node) in self.variable_reads]
 
     def _bound(self, name: str, reader: ast.expr) -> ast.expr | None:
         """What a local name holds where ``reader`` reads it: its last value at the top level."""
-        if name in self.changed():
+        if name in self.mutated_names():
             return None
         body = self.method.body
         place = next(i for i, one in enumerate(body) if _contains(one, reader))
@@ -185,9 +185,9 @@ def property_value(inliner: Inliner, value: ast.expr, renderer: Renderer) -> Exp
     return None if names_in(found) & inliner.unknown else found
 
 
-def assigned_once(found: list[Attribute], one: Attribute) -> bool:
+def assigned_once(attributes: list[Attribute], one: Attribute) -> bool:
     """Whether nothing else is ever assigned to the attribute, and it is a statement of its own."""
-    same = [other for other in found if other.name == one.name]
+    same = [other for other in attributes if other.name == one.name]
     return len(same) == 1 and is_alone(one)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, held_parts
 from nnx_migrate.source.bindings import paired, target_names
@@ -40,7 +40,7 @@ class Attribute:
     statement: ast.stmt
     target: ast.Attribute
     value: ast.expr
-    stored: str | None = None  # attribute that really holds it, where Linen's path differs
+    storage_name: str | None = None  # attribute that really holds it, where Linen's path differs
 
 
 MODULES = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.ALIAS)
@@ -92,7 +92,7 @@ class _Reading:
     """What attributes and local names of one ``setup`` hold so far.
 
     Attributes:
-      held: attribute -> what it holds.
+      kinds: attribute -> what it holds.
       local: local name -> what it holds that no attribute holds yet.
       second: local names of what attributes hold: ``first`` after ``first = self.layers[0]``.
       makers: local functions that build: ``make`` after ``make = lambda: Block(self.dim)``.
@@ -100,7 +100,7 @@ class _Reading:
 
     items: Mapping[int, Item]
     receiver: str
-    held: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, Kind] = field(default_factory=dict)
     local: dict[str, Kind] = field(default_factory=dict)
     second: set[str] = field(default_factory=set)
     makers: set[str] = field(default_factory=set)
@@ -109,7 +109,7 @@ class _Reading:
         """The attributes that a statement assigns."""
         value = set_by_name(statement, self.receiver)
         if value is not None and self._kind(value, computed=True)[0] is Kind.STRUCTURE:
-            raise Refused(
+            raise ClassRefused(
                 value,
                 "`setattr` names a list or dict of submodules here",
                 "assign it under its own name, or give each submodule a name",
@@ -121,12 +121,12 @@ class _Reading:
                 continue
             kind, stored = self._kind(value)
             if kind in MODULES and self._is_second(statement, target):
-                raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
+                raise ClassRefused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
             if kind in MODULES and isinstance(target, ast.Tuple | ast.List):
                 self._unpack(target)
             match target:
                 case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
-                    self.held[attr] = kind
+                    self.kinds[attr] = kind
                     stored = None if stored == attr else stored
                     yield Attribute(attr, kind, statement, target, value, stored)
                 case ast.Name(id=name):
@@ -144,7 +144,7 @@ class _Reading:
         """
         for one in target.elts:
             if isinstance(one, ast.Starred):
-                raise Refused(
+                raise ClassRefused(
                     one,
                     "some of a list of submodules are unpacked into one",
                     "assign each on a line of its own",
@@ -195,7 +195,7 @@ class _Reading:
             return
         self.second |= set(target_names(target))
         if isinstance(target, ast.Tuple | ast.List) and any(map(self._is_own, walk(target))):
-            raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
+            raise ClassRefused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
 
     def _note_mutation(self, statement: ast.stmt) -> None:
         """``layers.append(nn.Dense(3))`` makes ``layers`` a structure; so does ``d[k] = ...``."""
@@ -233,7 +233,7 @@ class _Reading:
             case ast.Name(id=name):
                 return name in self.second
             case ast.Attribute(attr=attr) if self._is_own(node):
-                return self.held.get(attr) in MODULES
+                return self.kinds.get(attr) in MODULES
         if isinstance(node, COMPREHENSIONS):
             return self._collects(node)
         return any(map(self._is_held, held_parts(node)))
@@ -261,12 +261,12 @@ class _Reading:
             case ast.Name(id=name) if name not in self.second:
                 return self.local.get(name, Kind.PLAIN), None
             case ast.Attribute(attr=attr) if self._is_own(value):
-                known = self.held.get(attr)
+                known = self.kinds.get(attr)
                 return (Kind.ALIAS if known and known is not Kind.PLAIN else Kind.PLAIN), None
             case ast.IfExp(body=body, orelse=orelse):
                 first, second = self._kind(body)[0], self._kind(orelse)[0]
                 if Kind.SUBMODULE in (first, second) and self._is_held(value):
-                    raise Refused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
+                    raise ClassRefused(value, _TWO_NAMES, "assign each on a line of its own", RULE)
                 return (first if first is not Kind.PLAIN else second), None
             case ast.List() | ast.Tuple() | ast.Dict():
                 inside = any(map(self._is_module, ast.iter_child_nodes(value)))
@@ -289,7 +289,7 @@ class _Reading:
         if not contains(value, self.items):
             return Kind.PLAIN, None
         if self._is_rearranged(value):
-            raise Refused(
+            raise ClassRefused(
                 value,
                 "a list of submodules is built and changed in one expression",
                 "bind the list to a local name first",
@@ -325,7 +325,7 @@ def _item_kind(item: Item, *, computed: bool) -> tuple[Kind, str | None]:
     match item.kind:
         case ItemKind.SITE:
             if item.name is not None and literal is None and not computed:
-                raise Refused(
+                raise ClassRefused(
                     item.call,
                     "the name of an attribute's submodule is computed",
                     "write the name as a string, or assign it under its own name",
@@ -334,7 +334,7 @@ def _item_kind(item: Item, *, computed: bool) -> tuple[Kind, str | None]:
             return Kind.SUBMODULE, literal
         case ItemKind.PARAM | ItemKind.VARIABLE:
             if literal is None:
-                raise Refused(item.call, "its name is computed", "write it as a string", RULE)
+                raise ClassRefused(item.call, "its name is computed", "write it as a string", RULE)
             return (Kind.PARAM if item.kind is ItemKind.PARAM else Kind.VARIABLE), literal
         case _:
             return Kind.PLAIN, None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains
 from nnx_migrate.source.bindings import paired, target_names
 from nnx_migrate.source.walking import each, walk
@@ -40,7 +40,7 @@ def refuse_lazy(method: ast.FunctionDef, items: Mapping[int, object], rule: str)
     }
     for node in walk(method):
         if isinstance(node, ast.GeneratorExp) and contains(node, items) and id(node) not in read:
-            raise Refused(
+            raise ClassRefused(
                 node,
                 "something is built in a generator, which runs when it is read",
                 "write a list",
@@ -56,7 +56,7 @@ def refuse_equal_keys(method: ast.FunctionDef, items: Mapping[int, object], rule
     """
     for node in each(method, ast.DictComp):
         if contains(node.value, items) and not _has_keys_apart(node):
-            raise Refused(
+            raise ClassRefused(
                 node.key,
                 "two items may have this key, and the first of them is never called",
                 "make the keys of the variable of the loop alone",
@@ -100,7 +100,7 @@ def refuse_leaks(method: ast.FunctionDef, items: Mapping[int, object], rule: str
         if isinstance(node, COMPREHENSIONS) and contains(node, items):
             variables = _variables(node)
             for read in _outside(method, node, variables):
-                raise Refused(
+                raise ClassRefused(
                     read,
                     f"'{read.id}' is also a variable of the comprehension in line {node.lineno}, which "
                     "becomes a loop that would change it",

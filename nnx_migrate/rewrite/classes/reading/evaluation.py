@@ -73,19 +73,19 @@ def operands(node: ast.AST) -> list[ast.AST]:
 
 
 def free_names(
-    node: ast.AST, replaced: Mapping[int, frozenset[str]] | None = None
+    node: ast.AST, reads_of_texts: Mapping[int, frozenset[str]] | None = None
 ) -> frozenset[str]:
     """Names that evaluating ``node`` reads from around it.
 
     Args:
-      replaced: nodes (by id) whose text is replaced, with the names the new text reads.
+      reads_of_texts: nodes (by id) whose text is replaced, with the names the new text reads.
     """
-    return frozenset(_free(node, replaced or {}))
+    return frozenset(_free(node, reads_of_texts or {}))
 
 
-def _free(node: ast.AST, replaced: Mapping[int, frozenset[str]]) -> Iterator[str]:
-    if id(node) in replaced:
-        yield from replaced[id(node)]
+def _free(node: ast.AST, reads_of_texts: Mapping[int, frozenset[str]]) -> Iterator[str]:
+    if id(node) in reads_of_texts:
+        yield from reads_of_texts[id(node)]
         return
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
@@ -93,37 +93,37 @@ def _free(node: ast.AST, replaced: Mapping[int, frozenset[str]]) -> Iterator[str
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             bound = {name for gen in node.generators for name in target_names(gen.target)}
             around = node.generators[0].iter
-            yield from _free(around, replaced)
+            yield from _free(around, reads_of_texts)
             parts = [*ast.iter_child_nodes(node), *node.generators[0].ifs]
             inside = [one for one in parts if one is not node.generators[0]]
             for child in inside:
-                yield from (name for name in _free(child, replaced) if name not in bound)
+                yield from (name for name in _free(child, reads_of_texts) if name not in bound)
         case ast.Lambda(args=arguments, body=body):
-            yield from _defaults(arguments, replaced)
+            yield from _defaults(arguments, reads_of_texts)
             bound = set(_parameters(arguments))
-            yield from (name for name in _free(body, replaced) if name not in bound)
+            yield from (name for name in _free(body, reads_of_texts) if name not in bound)
         case (
             ast.FunctionDef(args=arguments, body=body)
             | ast.AsyncFunctionDef(args=arguments, body=body)
         ):
-            yield from _defaults(arguments, replaced)
+            yield from _defaults(arguments, reads_of_texts)
             for decorator in node.decorator_list:
-                yield from _free(decorator, replaced)
+                yield from _free(decorator, reads_of_texts)
             bound = set(_parameters(arguments)) | {
                 name for statement in body for name in bound_names(statement)
             }
             for statement in body:
-                yield from (name for name in _free(statement, replaced) if name not in bound)
+                yield from (name for name in _free(statement, reads_of_texts) if name not in bound)
         case ast.AugAssign(target=ast.Name(id=name)):
             yield name
-            yield from _free(node.value, replaced)
+            yield from _free(node.value, reads_of_texts)
         case ast.AnnAssign():
             if node.value is not None:
-                yield from _free(node.value, replaced)
-            yield from _free(node.target, replaced)
+                yield from _free(node.value, reads_of_texts)
+            yield from _free(node.target, reads_of_texts)
         case _:
             for child in ast.iter_child_nodes(node):
-                yield from _free(child, replaced)
+                yield from _free(child, reads_of_texts)
 
 
 def closures_of(method: ast.FunctionDef) -> Mapping[str, frozenset[str]]:
@@ -141,10 +141,12 @@ def closures_of(method: ast.FunctionDef) -> Mapping[str, frozenset[str]]:
     return found
 
 
-def _defaults(arguments: ast.arguments, replaced: Mapping[int, frozenset[str]]) -> Iterator[str]:
+def _defaults(
+    arguments: ast.arguments, reads_of_texts: Mapping[int, frozenset[str]]
+) -> Iterator[str]:
     for default in (*arguments.defaults, *arguments.kw_defaults):
         if default is not None:
-            yield from _free(default, replaced)
+            yield from _free(default, reads_of_texts)
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[str]:

@@ -31,19 +31,19 @@ class ModuleReads:
     cls: ClassInfo
     plain: frozenset[str]
 
-    def by_method(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
+    def by_method(self, name: str, visited: frozenset[str] = frozenset()) -> bool:
         """Whether ``self.<name>`` is a method that reads more than data."""
         found = self.cls.find(name)
-        if found is None or found[1].decorator_list or name in seen:
+        if found is None or found[1].decorator_list or name in visited:
             return False
-        return self.by_function(found[1], receiver_of(found[1]), seen=seen | {name})
+        return self.by_function(found[1], receiver_of(found[1]), visited=visited | {name})
 
     def by_function(
         self,
         function: FunctionNode,
         receiver: str,
         local: Collection[str] = (),
-        seen: frozenset[str] = frozenset(),
+        visited: frozenset[str] = frozenset(),
     ) -> bool:
         """Whether a function reads more of the module than data, or one of the ``local`` names."""
         read = {
@@ -56,13 +56,13 @@ class ModuleReads:
         return (
             any(one.id == receiver and id(one) not in read for one in names)
             or any(one.id in around for one in names)
-            or any(self._is_more(one, seen) for one in read.values())
+            or any(self._is_more(one, visited) for one in read.values())
         )
 
-    def _is_more(self, attribute: str, seen: frozenset[str]) -> bool:
+    def _is_more(self, attribute: str, visited: frozenset[str]) -> bool:
         found = self.cls.find(attribute)
         if found is not None:
-            return bool(found[1].decorator_list) or self.by_method(attribute, seen)
+            return bool(found[1].decorator_list) or self.by_method(attribute, visited)
         return attribute not in self.plain
 
 

@@ -33,9 +33,9 @@ _STATE = frozenset({"make_rng", "param", "variable"})
 
 
 def answers_in(
-    cls: ClassInfo, method: ast.FunctionDef, items: Mapping[int, Item], replaced: Replaced
+    cls: ClassInfo, method: ast.FunctionDef, items: Mapping[int, Item], init_texts: Replaced
 ) -> Replaced:
-    """What the method's questions read by the texts of ``replaced``, and `ANSWER`.
+    """What the method's questions read by the texts of ``init_texts``, and `ANSWER`.
 
     Args:
       items: what the method builds, by id of the call.
@@ -45,17 +45,19 @@ def answers_in(
     for node in walk(method):
         is_state = id(node) in items and items[id(node)].site is None
         if is_state or _asks(node, receiver, asking):
-            found[id(node)] = replaced.get(id(node), free_names(node)) | {ANSWER}
+            found[id(node)] = init_texts.get(id(node), free_names(node)) | {ANSWER}
     return found
 
 
-def traits_in(project: Project, scope: Scope, method: ast.FunctionDef, asked: Replaced) -> Replaced:
+def traits_in(
+    project: Project, scope: Scope, method: ast.FunctionDef, answer_texts: Replaced
+) -> Replaced:
     """What every call has alike, and so reads no answer: shapes, and a lift's options.
 
     The axes of a lift may differ in ``init``, which the lifted class knows as Linen does.
 
     Args:
-      asked: what nodes with other texts, and questions, read.
+      answer_texts: what nodes with other texts, and questions, read.
     """
     found: dict[int, frozenset[str]] = {}
     for node in walk(method):
@@ -65,7 +67,7 @@ def traits_in(project: Project, scope: Scope, method: ast.FunctionDef, asked: Re
             case ast.Call(func=function, args=[lifted, *_]) if (
                 project.resolve(function, scope) in CLASS_LIFTS
             ):
-                found[id(node)] = free_names(lifted, asked)
+                found[id(node)] = free_names(lifted, answer_texts)
     return found
 
 

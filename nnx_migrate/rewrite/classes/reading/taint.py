@@ -28,65 +28,69 @@ class Taint:
     before: dict[int, frozenset[str]] = field(default_factory=dict)
 
 
-def taint_of(steps: Sequence[Step], parameters: Sequence[str], replaced: Replaced) -> Taint:
+def taint_of(steps: Sequence[Step], parameters: Sequence[str], init_texts: Replaced) -> Taint:
     """Follow what the call's parameters reach.
 
     Args:
       parameters: names that are only known in the call.
-      replaced: nodes that ``__init__`` knows another text for, with the names that text reads.
+      init_texts: nodes that ``__init__`` knows another text for, with the names that text reads.
     """
     found = Taint()
-    _run(steps, set(parameters), replaced, found)
+    _run(steps, set(parameters), init_texts, found)
     return found
 
 
 def tainted_name(
-    node: ast.AST, tainted: set[str] | frozenset[str], replaced: Replaced
+    node: ast.AST, tainted_names: set[str] | frozenset[str], init_texts: Replaced
 ) -> str | None:
     """A name through which ``node`` depends on the call, if any."""
-    return min(free_names(node, replaced) & tainted, default=None)
+    return min(free_names(node, init_texts) & tainted_names, default=None)
 
 
-def _run(steps: Sequence[Step], tainted: set[str], replaced: Replaced, found: Taint) -> None:
+def _run(
+    steps: Sequence[Step], tainted_names: set[str], init_texts: Replaced, found: Taint
+) -> None:
     for step in steps:
         match step:
             case Build(item=item):
-                found.at[id(item.call)] = frozenset(tainted)
+                found.at[id(item.call)] = frozenset(tainted_names)
             case Bind(node=node, defines=defines, mutates=mutates):
                 value = value_of(node)
-                found.before[id(step)] = frozenset(tainted)
-                if tainted_name(value, tainted, replaced):
-                    tainted |= (defines | mutates) - {"self"}  # self.sow(...) leaves the fields
+                found.before[id(step)] = frozenset(tainted_names)
+                if tainted_name(value, tainted_names, init_texts):
+                    tainted_names |= (defines | mutates) - {
+                        "self"
+                    }  # self.sow(...) leaves the fields
                 else:
-                    tainted -= defines
+                    tainted_names -= defines
             case Branch(test=test, body=body, orelse=orelse):
-                found.before[id(step)] = frozenset(tainted)
-                cause = tainted_name(test, tainted, replaced)
-                first, second = set(tainted), set(tainted)
-                _run(body, first, replaced, found)
-                _run(orelse, second, replaced, found)
+                found.before[id(step)] = frozenset(tainted_names)
+                cause = tainted_name(test, tainted_names, init_texts)
+                first, second = set(tainted_names), set(tainted_names)
+                _run(body, first, init_texts, found)
+                _run(orelse, second, init_texts, found)
                 if cause:
                     found.steps[id(step)] = cause
                     assigned = _assigned(body) | _assigned(orelse)
                     first |= assigned
-                tainted |= first | second
-                tainted &= first | second
+                tainted_names |= first | second
+                tainted_names &= first | second
             case Loop(target=target, iterable=iterable, body=body, conditions=conditions):
-                found.before[id(step)] = frozenset(tainted)
-                cause = tainted_name(iterable, tainted, replaced)
+                found.before[id(step)] = frozenset(tainted_names)
+                cause = tainted_name(iterable, tainted_names, init_texts)
                 if cause:
-                    tainted |= set(target_names(target))
+                    tainted_names |= set(target_names(target))
                 else:
-                    tainted -= set(target_names(target))
+                    tainted_names -= set(target_names(target))
                 for _ in range(3):  # what one round taints reaches the next one
-                    inside = set(tainted)
-                    _run(body, inside, replaced, found)
-                    tainted |= inside
+                    inside = set(tainted_names)
+                    _run(body, inside, init_texts, found)
+                    tainted_names |= inside
                 for one in conditions:
-                    cause = cause or tainted_name(one, tainted, replaced)
+                    cause = cause or tainted_name(one, tainted_names, init_texts)
                 if cause:
                     found.steps[id(step)] = cause
-                    tainted |= _assigned(body)
+                    tainted_names |= _assigned(body)
 
 
 def value_of(node: ast.AST) -> ast.AST:

@@ -35,23 +35,23 @@ _BUILTINS = frozenset(
 )
 
 
-def unread(
+def dead_assignments(
     project: Project,
     scope: Scope,
     body: list[ast.stmt],
-    lost: Collection[int],
+    removals: Collection[int],
     staying: Collection[int] = (),
     moving: Collection[int] = (),
 ) -> set[int]:
-    """The assignments to local names that only the ``lost`` nodes read: ``half = self.dim // 2``.
+    """The assignments to local names that only nodes of the ``removals`` read: ``half = self.dim // 2``.
 
     Args:
       staying: statements that are none of them.
       moving: nodes that are read elsewhere when the statement they stand in has gone.
     """
     nodes = [node for one in body for node in walk(one)]
-    read = {name for node in nodes if id(node) in lost for name in _needed(node)}
-    known, numbers = {*lost, *staying}, _numbers(nodes)
+    read = {name for node in nodes if id(node) in removals for name in _needed(node)}
+    known, numbers = {*removals, *staying}, _numbers(nodes)
     found = {
         id(one): one
         for one in statements(body)
@@ -63,7 +63,7 @@ def unread(
         left = {
             name
             for node in nodes
-            if id(node) in moving or (id(node) not in gone and id(node) not in lost)
+            if id(node) in moving or (id(node) not in gone and id(node) not in removals)
             for name in _needed(node)
         }
         needed = {key for key, one in found.items() if not left.isdisjoint(_bound(one))}
@@ -88,9 +88,9 @@ def _read_by(found: Mapping[int, ast.stmt], read: Collection[str]) -> dict[int, 
         read |= {name for one in more.values() for node in walk(one) for name in _needed(node)}
 
 
-def emptied(project: Project, scope: Scope, body: list[ast.stmt], gone: set[int]) -> set[int]:
-    """``gone`` and the ``if`` statements that are left with nothing to do."""
-    result = set(gone)
+def emptied(project: Project, scope: Scope, body: list[ast.stmt], removals: set[int]) -> set[int]:
+    """The ``removals`` and the ``if`` statements that are left with nothing to do."""
+    result = set(removals)
     for statement in reversed(list(statements(body))):
         if isinstance(statement, ast.If) and is_pure(project, scope, statement.test):
             parts = (*statement.body, *statement.orelse)

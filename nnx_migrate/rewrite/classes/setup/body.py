@@ -20,7 +20,7 @@ from nnx_migrate.edit.statements import (
     run,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, is_attribute_name
 from nnx_migrate.rewrite.classes.reading.arrays import Inliner
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
@@ -70,7 +70,7 @@ class SetupPart:
     method: cst.FunctionDef
     properties: Mapping[str, Expression]
     attributes: tuple[Attribute, ...]
-    built: tuple[str, ...]  # attribute names that hold submodules or variables
+    submodule_names: tuple[str, ...]  # attribute names that hold submodules or variables
 
 
 @dataclass
@@ -159,9 +159,9 @@ class SetupConverter:
         found, left = rewritten_block((one, GONE if is_pass(one) else None) for one in body)
         return tuple(found), left
 
-    def _check_places(self, items: Mapping[int, Item], found: list[Attribute]) -> None:
-        direct = {id(one.value) for one in found if one.kind is not Kind.COMPUTED}
-        for one in found:
+    def _check_places(self, items: Mapping[int, Item], attributes: list[Attribute]) -> None:
+        direct = {id(one.value) for one in attributes if one.kind is not Kind.COMPUTED}
+        for one in attributes:
             if one.kind is Kind.COMPUTED:
                 direct |= set(certain_items(one.value, items))
             elif one.kind is Kind.STRUCTURE and is_single(one):
@@ -172,7 +172,7 @@ class SetupConverter:
                     direct |= set(certain_items(value, items))
         for item in items.values():
             if item.is_own_variable and id(item.call) not in direct:
-                raise Refused(
+                raise ClassRefused(
                     item.call,
                     "a parameter or variable is made inside a larger expression of setup",
                     "assign it to an attribute of its own",
@@ -181,23 +181,23 @@ class SetupConverter:
 
     def _computed(
         self,
-        found: list[Attribute],
+        attributes: list[Attribute],
         items: Mapping[int, Item],
         edits: Edits,
         properties: dict[str, Expression],
-        kept: KeptValues,
+        kept_values: KeptValues,
     ) -> None:
         """Properties of what follows a variable."""
         storing = Storing(items, self.builder)
         unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
-        structures = (one for one in found if one.kind is Kind.STRUCTURE)
+        structures = (one for one in attributes if one.kind is Kind.STRUCTURE)
         listed = {key for one in structures for key in listed_params(one, items)}
         made = [one for one in storing.made_in(self.method) if id(one.call) not in listed]
-        inliner = Inliner(self.method, unknown, kept.changed_locals, reads_of(made))
+        inliner = Inliner(self.method, unknown, kept_values.changed_locals, reads_of(made))
         known = {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         renderer = renderer_of(self.cls.module, self.common).with_edits(known)
-        computed = ComputedAttributes(self.method, storing, inliner, kept)
-        computed.add(found, renderer, edits, properties)
+        computed = ComputedAttributes(self.method, storing, inliner, kept_values)
+        computed.add(attributes, renderer, edits, properties)
 
     def _attribute(
         self,
@@ -207,7 +207,7 @@ class SetupConverter:
         properties: dict[str, Expression],
         built: list[str],
     ) -> None:
-        stored = one.stored or one.name
+        stored = one.storage_name or one.name
         match one.kind:
             case Kind.STRUCTURE:
                 structures.add(one, edits, properties)
@@ -223,21 +223,21 @@ class SetupConverter:
                     properties[one.name] = _attribute(stored)
                     self._renamed(one, stored, edits)
 
-    def _renamed(self, one: Attribute, stored: str, edits: Edits) -> None:
-        if is_attribute_name(stored):
-            edits[id(one.target)] = dotted(f"self.{stored}")
+    def _renamed(self, one: Attribute, storage_name: str, edits: Edits) -> None:
+        if is_attribute_name(storage_name):
+            edits[id(one.target)] = dotted(f"self.{storage_name}")
             return
         if not is_single(one):
-            raise Refused(
+            raise ClassRefused(
                 one.statement, "a name that is no identifier", "assign it on a line alone", RULE
             )
         edits[id(one.statement)] = lambda renderer: [
-            run(call("setattr", "self", string(stored), renderer.render(one.value)))
+            run(call("setattr", "self", string(storage_name), renderer.render(one.value)))
         ]
 
     def _alias(self, one: Attribute, edits: Edits) -> Expression:
         if not is_single(one) or one.statement not in self.method.body:
-            raise Refused(
+            raise ClassRefused(
                 one.statement,
                 "a submodule gets a second name here, which would change its path",
                 "use one name for it",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.reading.objects import changing_method, plain_class
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each
@@ -25,7 +25,7 @@ def check_objects(project: Project, scope: Scope, value: ast.expr) -> None:
     for node in each(value, ast.Call):
         cls = plain_class(project, scope, node)
         if cls is not None and (method := changing_method(cls)):
-            raise Refused(
+            raise ClassRefused(
                 node,
                 f"{cls.node.name}.{method} changes its object, which Linen makes anew in each call",
                 f"return what {method} keeps",

@@ -96,18 +96,18 @@ class Containers:
                 return self.has(value)
         return symbol.startswith(_LIBRARIES) and symbol.rpartition(".")[2] in _LISTS
 
-    def _returned(self, called: ast.expr) -> Iterator[tuple[Containers, ast.expr]]:
+    def _returned(self, callee: ast.expr) -> Iterator[tuple[Containers, ast.expr]]:
         """What a function of the project or a method of the class returns."""
-        found = self._method(called) or self._function(self.project.resolve(called, self.scope))
+        found = self._method(callee) or self._function(self.project.resolve(callee, self.scope))
         if found is not None and found.function is not None:
             for one in each(found.function, ast.Return):
                 if one.value is not None:
                     yield found, one.value
 
-    def _method(self, called: ast.expr) -> Containers | None:
-        if self.cls is None or not isinstance(called, ast.Attribute) or not is_self(called.value):
+    def _method(self, callee: ast.expr) -> Containers | None:
+        if self.cls is None or not isinstance(callee, ast.Attribute) or not is_self(callee.value):
             return None
-        found = self.cls.find(called.attr)
+        found = self.cls.find(callee.attr)
         if found is None:
             return None
         return self._inside(found[0].scope, found[1], self.cls)

@@ -52,15 +52,15 @@ class Dependence:
 
 @lru_cache(maxsize=1 << 12)  # the conversion and several checks ask of the same setup
 def dependence_in(
-    cls: ClassInfo, method: ast.FunctionDef, known: Dependence | None = None
+    cls: ClassInfo, method: ast.FunctionDef, base_dependence: Dependence | None = None
 ) -> Dependence:
     """What depends on variables at the end of ``method`` (``setup``), wherever it was bound.
 
     Args:
-      known: what depends on them where ``method`` begins.
+      base_dependence: what depends on them where ``method`` begins.
     """
     receiver = receiver_of(method)
-    found = known or Dependence(receiver)
+    found = base_dependence or Dependence(receiver)
     found = replace(found, attributes=found.attributes | _inherited(cls, method, found))
     while True:
         local, attributes = set(found.local), set(found.attributes)
@@ -84,13 +84,15 @@ def dependence_in(
         found = grown
 
 
-def _inherited(cls: ClassInfo, method: ast.FunctionDef, known: Dependence) -> frozenset[str]:
+def _inherited(
+    cls: ClassInfo, method: ast.FunctionDef, base_dependence: Dependence
+) -> frozenset[str]:
     """Attributes that the ``setup`` of base classes computes from variables."""
     names: set[str] = set()
     for base in cls.mro:
         other = base.methods.get("setup")
         if other is not None and other is not method and base is not cls:
-            begun = Dependence(receiver_of(other), makers=known.makers)
+            begun = Dependence(receiver_of(other), makers=base_dependence.makers)
             names |= dependence_in(base, other, begun).attributes
     return frozenset(names)
 

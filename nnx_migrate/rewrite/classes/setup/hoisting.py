@@ -36,7 +36,7 @@ class _Rounds:
     """A comprehension that becomes a loop, and those inside of its element."""
 
     node: ast.ListComp | ast.GeneratorExp
-    carried: tuple[LoopCarry, ...]
+    loop_carries: tuple[LoopCarry, ...]
     inner: tuple[_Rounds, ...]
     name: str  # of the list that it makes
 
@@ -71,10 +71,10 @@ class Hoisting:
     def _found(self, value: ast.AST, name: str = "") -> Iterator[_Rounds]:
         for node in _evaluated(value):
             inner = tuple(self._found(node.elt))
-            carried = self.sizes.carried.get(id(node), ())
+            carried = self.sizes.loop_carries.get(id(node), ())
             if (carried or inner) and id(node) not in self.loops:
                 refuse_leaks(self.method, {id(node): node}, RULE)
-                sizes = [*carried, *(size for one in inner for size in one.carried)]
+                sizes = [*carried, *(size for one in inner for size in one.loop_carries)]
                 yield _Rounds(node, carried, inner, self._free(name, sizes))
 
     def _free(self, name: str, sizes: Sequence[LoopCarry]) -> str:
@@ -97,12 +97,12 @@ class Hoisting:
 
     def _loop(self, one: _Rounds, renderer: Renderer) -> list[Statement]:
         """The list's loop, and what each round of it carries on."""
-        before = starts(size for size in one.carried if size.before != size.name)
+        before = starts(size for size in one.loop_carries if size.before != size.name)
         inner = [made for part in one.inner for made in self._loop(part, renderer)]
         added = run(call(f"{one.name}.append", renderer.render(one.node.elt)))
         (generator,) = one.node.generators
         target, over = renderer.render(generator.target), renderer.render(generator.iter)
-        rounds = loop(target, over, [*inner, added, *updates(one.carried)], self.layout.unit)
+        rounds = loop(target, over, [*inner, added, *updates(one.loop_carries)], self.layout.unit)
         return [*before, assign(one.name, cst.List([])), rounds]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.reading.arrays import local_values
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.reading.effects import Effects, effects_on, fills
@@ -69,7 +69,7 @@ class KeptValues:
         """
         self._check_drawn(one.value)
         if self.filled_by(one.name) - {self.setup}:
-            raise Refused(
+            raise ClassRefused(
                 one.statement,
                 f"calls change what self.{one.name} holds, which Linen makes anew in each call",
                 "change a copy",
@@ -174,7 +174,7 @@ class KeptValues:
         scope = self.cls.scope.enter(self.setup)
         for call in each(value, ast.Call):
             if self._is_drawn(self.project.resolve(call.func, scope), _DEPTH):
-                raise Refused(
+                raise ClassRefused(
                     call,
                     "Linen's setup makes another value of this in each call",
                     "make it outside of the class, and give it as a field",

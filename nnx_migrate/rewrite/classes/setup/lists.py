@@ -102,11 +102,14 @@ def listed_params(one: Attribute, items: Mapping[int, Item]) -> Iterator[int]:
 
 
 def listed_items(
-    method: ast.FunctionDef, found: list[Attribute], items: Mapping[int, Item]
+    method: ast.FunctionDef, attributes: list[Attribute], items: Mapping[int, Item]
 ) -> list[Item]:
     """Submodules with names of their own in local lists that become attributes."""
     lists = {
-        node.id for one in found if one.kind is Kind.STRUCTURE for node in each(one.value, ast.Name)
+        node.id
+        for one in attributes
+        if one.kind is Kind.STRUCTURE
+        for node in each(one.value, ast.Name)
     }
     held = (
         items.get(id(node))
@@ -139,8 +142,8 @@ def put_in_lists(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
                 yield name, value
 
 
-def free_local(cls: ClassInfo, name: str, taken: Collection[str] = ()) -> str:
+def free_local(cls: ClassInfo, name: str, used_names: Collection[str] = ()) -> str:
     """The name of a local that the class's code does not use: ``i``, else ``i_``."""
-    while name in cls.local_names or name in taken:
+    while name in cls.local_names or name in used_names:
         name += "_"
     return name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.setup.lists import put_in_lists
@@ -16,35 +16,35 @@ RULE = "setup"
 
 def check_names(
     method: ast.FunctionDef,
-    found: Sequence[Attribute],
+    attributes: Sequence[Attribute],
     items: Mapping[int, Item],
-    listed: Iterable[Item],
+    list_items: Iterable[Item],
 ) -> None:
     """Every name that is given must be one that the submodule is stored under.
 
     Args:
-      listed: those with names in local lists that become attributes.
+      list_items: those with names in local lists that become attributes.
 
     Raises:
       Refused: ``self.a = nn.Dense(3, name="b") if self.deep else None``, where ``a`` would be the name; an
         attribute whose submodule has another name in each branch; a named element of a list that is
         stored by itself, too.
     """
-    _check_branches(found)
-    in_lists = {id(one.call) for one in listed}
+    _check_branches(attributes)
+    in_lists = {id(one.call) for one in list_items}
     lists = {
         name
         for name, value in put_in_lists(method)
         if any(id(node) in in_lists for node in walk(value))
     }
-    placed = {id(one.value) for one in found} | in_lists
-    for one in found:
+    placed = {id(one.value) for one in attributes} | in_lists
+    for one in attributes:
         nodes = [*walk(one.value)]
         if one.kind is Kind.STRUCTURE:
             placed |= {id(node) for node in nodes}
             continue
         if any(isinstance(node, ast.Name) and node.id in lists for node in nodes):
-            raise Refused(  # ``self.first = parts[0]`` beside ``self.rest = parts[1:]``
+            raise ClassRefused(  # ``self.first = parts[0]`` beside ``self.rest = parts[1:]``
                 one.statement,
                 "a submodule with a name of its own is stored by itself and in a list",
                 "build it on a line of its own",
@@ -53,7 +53,7 @@ def check_names(
         placed |= {id(node) for node in nodes if _is_called(items.get(id(node)), one.name)}
     for item in items.values():
         if item.kind is ItemKind.SITE and item.name is not None and id(item.call) not in placed:
-            raise Refused(
+            raise ClassRefused(
                 item.call,
                 "a submodule is given a name inside a larger expression",
                 "assign it to an attribute of its own",
@@ -73,9 +73,9 @@ def _check_branches(found: Iterable[Attribute]) -> None:
     names: dict[str, str] = {}
     for one in found:
         if one.kind is Kind.SUBMODULE:
-            stored = one.stored or one.name
+            stored = one.storage_name or one.name
             if names.setdefault(one.name, stored) != stored:
-                raise Refused(
+                raise ClassRefused(
                     one.statement,
                     f"the submodule self.{one.name} has another name here",
                     "give it one name",

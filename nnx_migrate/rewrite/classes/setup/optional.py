@@ -19,7 +19,7 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, string
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import Statement, run
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.walking import is_none_literal, walk
@@ -85,9 +85,9 @@ def inherited_edits(
     for one in found:
         if one.name not in plain or one.kind not in _BUILT:
             continue
-        is_plain = _is_built(one, constructions) and one.stored in (None, one.name)
+        is_plain = _is_built(one, constructions) and one.storage_name in (None, one.name)
         if one.kind is not Kind.SUBMODULE or not is_plain:
-            raise Refused(
+            raise ClassRefused(
                 one.statement,
                 f"self.{one.name} holds something else after the setup of a base",
                 "use one attribute for each",
@@ -130,7 +130,7 @@ def _emptied(one: Attribute) -> Callable[[Renderer], Sequence[Statement]]:
 
 def _check(one: Attribute, others: Collection[Attribute], can_follow: bool) -> None:
     alone = isinstance(one.statement, ast.Assign) and one.statement.targets == [one.target]
-    renamed = any(other.stored not in (None, one.name) for other in others)
+    renamed = any(other.storage_name not in (None, one.name) for other in others)
     aliased = any(other.kind is Kind.ALIAS for other in others)
     listed = any(other.kind is Kind.STRUCTURE for other in others)
     held = any(other.kind in (Kind.PARAM, Kind.VARIABLE) for other in others)
@@ -141,7 +141,7 @@ def _check(one: Attribute, others: Collection[Attribute], can_follow: bool) -> N
         or (listed and not alone)
         or (plain and (held or listed or not can_follow))
     ):
-        raise Refused(
+        raise ClassRefused(
             one.statement,
             f"self.{one.name} holds what is built in one place and something else here",
             "use one attribute for each, or None for what is left out",

@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import (
     set_by_name,
     statements,
 )
-from nnx_migrate.rewrite.classes.reading.unread import emptied, unread
+from nnx_migrate.rewrite.classes.reading.unread import dead_assignments, emptied
 from nnx_migrate.rewrite.classes.setup.changing_objects import check_objects
 from nnx_migrate.rewrite.classes.setup.containers import Containers
 from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
@@ -48,9 +48,11 @@ class PlainAttributes:
     remarks: Remarks
     common: Edits
     static: Mapping[int, str]
-    kept: KeptValues
+    kept_values: KeptValues
 
-    def add(self, found: list[Attribute], edits: Edits, properties: dict[str, Expression]) -> None:
+    def add(
+        self, attributes: list[Attribute], edits: Edits, properties: dict[str, Expression]
+    ) -> None:
         """Arrays become properties; lists and dicts are frozen as Linen freezes them.
 
         Raises:
@@ -60,7 +62,7 @@ class PlainAttributes:
             {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         )
         unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
-        inliner = Inliner(self.method, unknown, self.kept.changed_locals)
+        inliner = Inliner(self.method, unknown, self.kept_values.changed_locals)
         scope, local = self.cls.scope.enter(self.method), local_values(self.method)
         containers = Containers(self.project, scope, self.method, self.cls)
         receiver = receiver_of(self.method)
@@ -70,18 +72,20 @@ class PlainAttributes:
                 has_arrays = may_be_array(self.project, scope, stored, local)
                 self._frozen(stored, has_arrays, edits)
         gone: set[int] = set()
-        for one in found:
+        for one in attributes:
             if one.kind is not Kind.PLAIN:
                 continue
             check_objects(self.project, scope, one.value)
             has_arrays = may_be_array(self.project, scope, one.value, local)
             if has_arrays:
-                self.kept.check(one)
+                self.kept_values.check(one)
             if containers.has(one.value):
                 self._frozen(one.value, has_arrays, edits)
             elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
-                if value is None or not (assigned_once(found, one) and self.kept.is_steady(one)):
+                if value is None or not (
+                    assigned_once(attributes, one) and self.kept_values.is_steady(one)
+                ):
                     is_named = isinstance(one.value, ast.Name)  # it may be a list
                     function = "nnm.as_field" if is_named else "nnm.constant"
                     self._wrapped(one.value, function, edits)
@@ -90,7 +94,9 @@ class PlainAttributes:
                 gone.add(id(one.statement))
         body = self.method.body
         lost = {id(node) for one in statements(body) if id(one) in gone for node in walk(one)}
-        gone = emptied(self.project, scope, body, gone | unread(self.project, scope, body, lost))
+        gone = emptied(
+            self.project, scope, body, gone | dead_assignments(self.project, scope, body, lost)
+        )
         for statement in statements(self.method.body):
             if id(statement) in gone:
                 edits[id(statement)] = GONE

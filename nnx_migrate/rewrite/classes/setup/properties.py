@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nnx_migrate.edit.expressions import Expression, contents, dotted
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, Statement, assign, line, on_one_line
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, stored_name
 from nnx_migrate.rewrite.classes.reading.arrays import Inliner, is_alone, property_value
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
@@ -34,9 +34,9 @@ class Storing:
     items: Mapping[int, Item]
     builder: Builder
 
-    def statements(self, made: Iterable[Item], renderer: Renderer) -> list[Statement]:
+    def statements(self, items: Iterable[Item], renderer: Renderer) -> list[Statement]:
         """One assignment for each variable."""
-        return [assign(f"self.{stored_name(one)}", self.builder(one, renderer)) for one in made]
+        return [assign(f"self.{stored_name(one)}", self.builder(one, renderer)) for one in items]
 
     def made_in(self, statement: ast.AST) -> list[Item]:
         """Variables made in ``statement``, in the order in which Linen makes them."""
@@ -56,10 +56,10 @@ class Storing:
         return make
 
 
-def reads_of(made: Iterable[Item]) -> dict[int, Expression]:
+def reads_of(items: Iterable[Item]) -> dict[int, Expression]:
     """What reads each variable, by the id of the call that makes it."""
     found: dict[int, Expression] = {}
-    for one in made:
+    for one in items:
         held = dotted(f"self.{stored_name(one)}")
         found[id(one.call)] = contents(held) if one.kind is ItemKind.PARAM else held
     return found
@@ -82,11 +82,11 @@ class ComputedAttributes:
     method: ast.FunctionDef
     storing: Storing
     inliner: Inliner
-    kept: KeptValues
+    kept_values: KeptValues
 
     def add(
         self,
-        found: list[Attribute],
+        attributes: list[Attribute],
         renderer: Renderer,
         edits: Edits,
         properties: dict[str, Expression],
@@ -96,28 +96,28 @@ class ComputedAttributes:
         Raises:
           Refused: an attribute that follows a variable cannot be computed where it is read.
         """
-        for one in found:
+        for one in attributes:
             if one.kind is not Kind.COMPUTED:
                 continue
             made = self.storing.made_in(one.statement)
             edits[id(one.statement)] = self._stored(made) if made else GONE
-            steps = self._steps(found, one)
+            steps = self._steps(attributes, one)
             if steps and one is not steps[-1]:
                 continue
-            is_steady = self.kept.is_steady(one, max(len(steps), 1))
+            is_steady = self.kept_values.is_steady(one, max(len(steps), 1))
             value = self._value(steps, renderer) if is_steady else None
             if value is None:
-                raise Refused(
+                raise ClassRefused(
                     one.statement,
                     f"self.{one.name} follows a parameter or variable, and only setup can compute it",
                     "compute it in the method that reads it",
                     RULE,
                 )
-            properties[one.stored or one.name] = value
+            properties[one.storage_name or one.name] = value
 
-    def _steps(self, found: list[Attribute], one: Attribute) -> list[Attribute]:
+    def _steps(self, attributes: list[Attribute], one: Attribute) -> list[Attribute]:
         """The statements that compute an attribute, one right after the other; none where others do."""
-        steps = [other for other in found if other.name == one.name]
+        steps = [other for other in attributes if other.name == one.name]
         body = self.method.body
         if not all(is_alone(step) and step.statement in body for step in steps):
             return []
@@ -141,19 +141,19 @@ class ComputedAttributes:
 
 
 def check_assignments(
-    method: ast.FunctionDef, found: list[Attribute], dependence: Dependence
+    method: ast.FunctionDef, attributes: list[Attribute], dependence: Dependence
 ) -> None:
     """Refuse what ``setup`` keeps of a variable in a way no property stands for.
 
     Raises:
       Refused: ``self.a, self.b = jnp.split(w, 2)``, ``self.a += w``, ``setattr(self, "a", w)``.
     """
-    known = {id(one.target) for one in found if one.kind is not Kind.PLAIN}
+    known = {id(one.target) for one in attributes if one.kind is not Kind.PLAIN}
     for statement in statements(method.body):
         for target, value in _stores(statement):
             held = isinstance(target, ast.Attribute) and id(target) in known
             if not held and dependence.of(value) and _is_ours(target, dependence.receiver):
-                raise Refused(
+                raise ClassRefused(
                     statement,
                     "what this keeps follows a parameter or variable, and __init__ runs only once",
                     "compute it in the method that reads it",

@@ -22,7 +22,7 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
@@ -67,7 +67,7 @@ class Structures:
           Refused: it is assigned together with something else.
         """
         if not is_single(one):
-            raise Refused(
+            raise ClassRefused(
                 one.statement,
                 "a list of submodules is assigned together with something else",
                 "assign it on a line of its own",
@@ -106,7 +106,7 @@ class Structures:
     def _loop(self, found: ComprehensionLoop) -> Callable[[Renderer], Sequence[Statement]]:
         """``self.layers = [Block(...) for i in range(n)]`` as a loop that stores each by its name."""
         refuse_leaks(self.method, {id(found.node): found}, RULE)
-        carried = self.sizes.carried.get(id(found.node), ())
+        carried = self.sizes.loop_carries.get(id(found.node), ())
         statement, unit = found.attribute.statement, self.layout.unit
         inner = statement.col_offset + len(unit)
 

@@ -22,7 +22,7 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.classes.setup.properties import Storing
@@ -55,7 +55,7 @@ class Surroundings:
         Raises:
           Refused: it builds several submodules that need different conditions or widths.
         """
-        carried = self.sizes.carried.get(id(statement), ())
+        carried = self.sizes.loop_carries.get(id(statement), ())
         if carried:
             self._carry(statement, carried, edits)
         if isinstance(statement, ast.If | ast.For | ast.With | ast.Match):
@@ -72,9 +72,9 @@ class Surroundings:
 
     def _guard(self, statement: ast.stmt, sites: list[Item], edits: Edits) -> None:
         """Build only what Linen's initial call reaches, and what has all its sizes."""
-        reached = {one.site.reached if one.site else None for one in sites}
+        reached = {one.site.condition if one.site else None for one in sites}
         if len(reached) > 1:
-            raise Refused(
+            raise ClassRefused(
                 statement,
                 "one statement builds submodules that Linen reaches under different conditions",
                 "build them on lines of their own",
@@ -82,7 +82,7 @@ class Surroundings:
             )
         condition = next(iter(reached))
         if condition is not None and self._holds_others(statement):
-            raise Refused(
+            raise ClassRefused(
                 statement,
                 "Linen reaches only some of what is stored here under this condition",
                 "build each under its own name",
@@ -176,7 +176,7 @@ class Surroundings:
         previous = edits.get(id(statement))
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if len(widths) > 1 or target is None or statement.value is not widths[0].call:  # type: ignore[attr-defined]
-            raise Refused(
+            raise ClassRefused(
                 statement,
                 "the width of a submodule built inside a larger expression is not known",
                 "assign the submodule to an attribute of its own",
@@ -195,9 +195,11 @@ class Surroundings:
 
         edits[id(statement)] = make
 
-    def _carry(self, statement: ast.stmt, carried: tuple[LoopCarry, ...], edits: Edits) -> None:
+    def _carry(
+        self, statement: ast.stmt, loop_carries: tuple[LoopCarry, ...], edits: Edits
+    ) -> None:
         def make(renderer: Renderer) -> Sequence[Statement]:
-            before, more = starts(carried), updates(carried)
+            before, more = starts(loop_carries), updates(loop_carries)
             inner = renderer.inner(statement)
             if not isinstance(inner, cst.BaseCompoundStatement):
                 return [*before, line(inner), *more]

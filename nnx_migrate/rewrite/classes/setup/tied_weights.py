@@ -9,7 +9,7 @@ from nnx_migrate.edit.expressions import Expression, attribute, code_of, integer
 from nnx_migrate.edit.expressions import item as index
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.walking import names_in
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.source.bindings import names_bound_below
@@ -36,7 +36,7 @@ def tied_layer(
     local = names_bound_below(setup) - {"self"} if setup is not None else frozenset()
     clash = names_in(made) & local
     if clash:
-        raise Refused(
+        raise ClassRefused(
             item.call,
             f"the layer given parameters in the call needs {min(clash)!r} of setup",
             f"read it from self instead of {min(clash)!r}",
@@ -48,7 +48,7 @@ def tied_layer(
     kernel, site = _entry(params, "kernel"), item.site
     is_dense = site is not None and site.symbol == "flax.linen.Dense"
     if kernel is None or site is None or not is_dense or unknown != {site.sizes["in_features"]}:
-        raise Refused(
+        raise ClassRefused(
             item.call,
             f"the layer given parameters in the call needs the size {min(unknown)!r}",
             "give the size as a field",

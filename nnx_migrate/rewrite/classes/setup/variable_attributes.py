@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import (
     Attribute,
@@ -51,8 +51,8 @@ def _followed(one: Attribute, method: ast.FunctionDef, items: Mapping[int, Item]
     if one.kind in _VARIABLES and isinstance(one.value, ast.Name):
         stored = _stored_name(one.value.id, method, items)
         if stored is not None:
-            return replace(one, stored=None if stored == one.name else stored)
-    return replace(one, kind=Kind.COMPUTED, stored=None)
+            return replace(one, storage_name=None if stored == one.name else stored)
+    return replace(one, kind=Kind.COMPUTED, storage_name=None)
 
 
 def _inside(node: ast.AST, items: Mapping[int, Item]) -> list[Item]:
@@ -82,25 +82,25 @@ def _literal(item: Item) -> str | None:
 
 
 def _loose(
-    method: ast.FunctionDef, items: Mapping[int, Item], found: list[Attribute]
+    method: ast.FunctionDef, items: Mapping[int, Item], attributes: list[Attribute]
 ) -> dict[str, Item]:
     """Variables by name that no attribute holds directly."""
-    held = {id(one.value) for one in found}
+    held = {id(one.value) for one in attributes}
     made = [one for one in _inside(method, items) if one.kind is not ItemKind.SITE]
     return {name: one for one in made if (name := _literal(one)) and id(one.call) not in held}
 
 
-def _renamed(one: Attribute, loose: Mapping[str, Item], taken: frozenset[str]) -> Attribute:
+def _renamed(one: Attribute, loose: Mapping[str, Item], used_names: frozenset[str]) -> Attribute:
     """A computed attribute with a variable's name is read under another: the variable keeps it."""
     item = loose.get(one.name)
     if item is None or is_none_literal(one.value):
         return one
-    if one.kind in _VARIABLES and one.stored is None and isinstance(one.value, ast.Name):
+    if one.kind in _VARIABLES and one.storage_name is None and isinstance(one.value, ast.Name):
         return one
     other = f"_{one.name}"
-    if one.kind is Kind.COMPUTED and other not in taken:
-        return replace(one, stored=other)
-    raise Refused(
+    if one.kind is Kind.COMPUTED and other not in used_names:
+        return replace(one, storage_name=other)
+    raise ClassRefused(
         item.call,
         f"{one.name!r} names self.{one.name} as well, and an NNX module has one attribute of a name",
         "rename one of them",

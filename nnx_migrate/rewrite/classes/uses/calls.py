@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nnx_migrate.edit.calls import Argument, call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer, Replacement
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -45,7 +45,7 @@ def mutable_in_init(node: ast.Call) -> str:
             return str(collection != "intermediates")
         case [ast.Attribute(value=ast.Name(id="self")) as field]:
             return f"({ast.unparse(field)} != 'intermediates')"
-    raise Refused(
+    raise ClassRefused(
         node,
         "the collection is neither a string nor a field",
         "write it as a string",
@@ -130,15 +130,15 @@ class Methods:
                 self.mentions[id(one.node)] = [*self._mentions_in(one)]
                 todo += [mention.method for mention in self.mentions[id(one.node)]]
 
-    def runs(self, method: Method, wanted: Method, seen: frozenset[int] = frozenset()) -> int:
-        """How often a call of ``method`` may run ``wanted``; 2 stands for any number above."""
-        if method.node is wanted.node:
+    def runs(self, method: Method, target: Method, visited: frozenset[int] = frozenset()) -> int:
+        """How often a call of ``method`` may run ``target``; 2 stands for any number above."""
+        if method.node is target.node:
             return 1
-        if id(method.node) in seen:
+        if id(method.node) in visited:
             return 0
-        inner = seen | {id(method.node)}
+        inner = visited | {id(method.node)}
         found = (
-            one.times * self.runs(one.method, wanted, inner)
+            one.times * self.runs(one.method, target, inner)
             for one in self.mentions[id(method.node)]
         )
         return min(2, sum(found))

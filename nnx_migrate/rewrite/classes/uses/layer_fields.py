@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.rules import Layer
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 
 RULE = "module-api"
 # What both layers have besides their fields.
@@ -34,7 +34,7 @@ def field_text(symbols: Sequence[str | None], node: ast.Attribute) -> str | None
     return name if name != node.attr else None
 
 
-def lost_field(layers: Iterable[Layer], node: ast.Attribute) -> Refused | None:
+def lost_field(layers: Iterable[Layer], node: ast.Attribute) -> ClassRefused | None:
     """Why ``layer.features`` of what may be any of these layers cannot stay: one keeps it otherwise."""
     for layer in layers:
         kept = layer.attributes is None or layer.attributes.get(node.attr) == node.attr
@@ -52,8 +52,8 @@ def _renamed(symbol: str | None, node: ast.Attribute) -> str:
     return layer.attributes[node.attr]
 
 
-def _unknown(node: ast.Attribute, layer: str) -> Refused:
-    return Refused(
+def _unknown(node: ast.Attribute, layer: str) -> ClassRefused:
+    return ClassRefused(
         node,
         f"it reads {node.attr!r} of {layer}, which the layer of NNX may not keep",
         "read it where the layer is given it",

@@ -18,7 +18,7 @@ from nnx_migrate.edit.expressions import (
 )
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.walking import comments_in
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import (
     Item,
     ItemKind,
@@ -54,13 +54,13 @@ class Reader:
       variables: the same for other variables.
       own: names that the class defines itself (fields, methods), which shadow Linen's.
       optional: attributes that may hold None.
-      tied: what builds an attribute's layer from ``rngs``, given its parameters.
+      layer_builder: what builds an attribute's layer from ``rngs``, given its parameters.
       resolve: the symbol of an expression.
       children: which expressions are submodules.
       is_lazy: whether a class of the project is lazy: its modules have Linen's interface.
-      asked: what ``self.has_variable(...)`` is in ``__init__``, if it is another text there.
+      presence_text: what ``self.has_variable(...)`` is in ``__init__``, if it is another text there.
       is_made_later: whether a call asks for a variable that the method makes afterwards.
-      held: items of the variables that attributes hold.
+      variable_items: items of the variables that attributes hold.
       fields: the fields that nothing sets: their values are the constructor's.
     """
 
@@ -69,16 +69,16 @@ class Reader:
     variables: Mapping[str, str]
     own: frozenset[str]
     remarks: Remarks
-    tied: Callable[[str, ast.expr, Renderer], Expression]
+    layer_builder: Callable[[str, ast.expr, Renderer], Expression]
     resolve: Callable[[ast.expr], str | None]
     children: Children
     is_lazy: Callable[[str], bool]
-    asked: Callable[[ast.FunctionDef, ast.Call], str | None]
+    presence_text: Callable[[ast.FunctionDef, ast.Call], str | None]
     is_made_later: Callable[[ast.FunctionDef, ast.Call], bool]
-    held: Mapping[str, Item] = field(default_factory=dict)
+    variable_items: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
-    found: Reads = field(default_factory=Reads)
+    reads: Reads = field(default_factory=Reads)
 
     def read(self, method: ast.FunctionDef) -> None:
         """Add the edits of one method."""
@@ -126,8 +126,8 @@ class Reader:
                     self._hold(node, replacing(node, target))
 
     def _hold(self, node: ast.AST, text: Replacement) -> None:
-        self.found.call[id(node)] = text
-        self.found.held[id(node)] = text
+        self.reads.call[id(node)] = text
+        self.reads.value_edits[id(node)] = text
 
     def _attribute(
         self, node: ast.Attribute, receiver: str, local: Mapping[str, Item], *, is_open: bool
@@ -149,15 +149,15 @@ class Reader:
             )
             if name in self.optional and is_open:
                 self.remarks.imports.add("nnm")
-                self.found.call[id(node)] = call("nnm.read", held)
+                self.reads.call[id(node)] = call("nnm.read", held)
             else:
-                self.found.call[id(node)] = contents(held)
+                self.reads.call[id(node)] = contents(held)
         elif isinstance(node.ctx, ast.Load) and self.variables.get(name, name) != name:
-            self.found.call[id(node)] = dotted(f"self.{self.variables[name]}")
+            self.reads.call[id(node)] = dotted(f"self.{self.variables[name]}")
 
     def _api(self, node: ast.Attribute, method: ast.FunctionDef, *, is_called: bool) -> None:
         """An attribute that Linen gives every module, of this one or of a submodule."""
-        if id(node) in self.found.handled or not isinstance(node.ctx, ast.Load):
+        if id(node) in self.reads.handled_nodes or not isinstance(node.ctx, ast.Load):
             return
         name, owner = node.attr, ast.unparse(node.value)
         is_own = owner == receiver_of(method)
@@ -170,21 +170,21 @@ class Reader:
             return
         refused = RECIPES if is_own else {**RECIPES, **OWN_ONLY}
         if name in refused:
-            raise Refused(node, f"{owner}.{name} has no NNX counterpart", refused[name], RULE)
+            raise ClassRefused(node, f"{owner}.{name} has no NNX counterpart", refused[name], RULE)
         classes = [] if is_own else self.children.classes(node.value, method)
         if name == "variables" and any(one and self.is_lazy(one) for one in classes):
             return
         if name == "variables" and is_own and self._makes_more(node, method):
             reason = "the variables are read here before the method has made all of them"
-            raise Refused(node, reason, "read them after that", RULE)
+            raise ClassRefused(node, reason, "read them after that", RULE)
         if name == "variables":
             self.remarks.imports.add("nnm")
-            self.found.call[id(node)] = lambda renderer: call(
+            self.reads.call[id(node)] = lambda renderer: call(
                 "nnm.variables_of", renderer.render(node.value)
             )
         elif not is_called:
             if name in CARRIED or name == "make_rng" or name in OWN_ONLY:
-                raise Refused(node, f"{owner}.{name} is handed on", "call it here", RULE)
+                raise ClassRefused(node, f"{owner}.{name} is handed on", "call it here", RULE)
             if not is_own:
                 self._field(node, method)
 
@@ -199,7 +199,7 @@ class Reader:
         problem = lost_field(self.children.layers, node)
         if node.attr in {*RECIPES, *OWN_ONLY, "variables"} and not self.children.defines(node.attr):
             reason = f"{ast.unparse(node)} of one of several submodules has no NNX counterpart"
-            problem = Refused(node, reason, "read it where the submodule is built", RULE)
+            problem = ClassRefused(node, reason, "read it where the submodule is built", RULE)
         if problem is not None and self.children.may_hold(node.value, method):
             raise problem
 
@@ -207,7 +207,7 @@ class Reader:
         """A field of a submodule."""
         name = field_text(self.children.classes(node.value, method), node)
         if name is not None:
-            self.found.call[id(node)] = lambda renderer: attribute(
+            self.reads.call[id(node)] = lambda renderer: attribute(
                 renderer.render(node.value), name
             )
 
@@ -224,7 +224,7 @@ class Reader:
             case ast.Name(id=name):
                 return local.get(name)
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
-                return self.held.get(attr)
+                return self.variable_items.get(attr)
             case ast.Call():
                 item = self.items.get(id(node))
                 return item if item is not None and item.kind is ItemKind.VARIABLE else None
@@ -240,16 +240,16 @@ class Reader:
             return
         elif name == "is_initializing":
             self.remarks.imports.add("nnm")
-            self.found.call[id(node)] = call("nnm.is_initializing")
-            self.found.static[id(node)] = "True"
+            self.reads.call[id(node)] = call("nnm.is_initializing")
+            self.reads.static[id(node)] = "True"
         elif name in CARRIED:
             self.remarks.imports.add("nnm")
-            self.found.call[id(node)] = carried_call(name, node)
+            self.reads.call[id(node)] = carried_call(name, node)
             if name == "is_mutable_collection":
-                self.found.static[id(node)] = mutable_in_init(node)
+                self.reads.static[id(node)] = mutable_in_init(node)
             elif name == "has_variable":
-                static = self.asked(method, node)
-                self.found.static |= {} if static is None else {id(node): static}
+                static = self.presence_text(method, node)
+                self.reads.static |= {} if static is None else {id(node): static}
                 if static == "False":
                     self._made_later(name, node)
             elif name == "get_variable" and self.is_made_later(method, node):
@@ -258,7 +258,7 @@ class Reader:
             self._stream(node)
 
     def _made_later(self, name: str, node: ast.Call) -> None:
-        self.found.call[id(node)] = carried_call(name, node, named("made_later", "True"))
+        self.reads.call[id(node)] = carried_call(name, node, named("made_later", "True"))
 
     def _child_call(self, node: ast.Call, method: ast.FunctionDef) -> None:
         """``self.child.has_variable(...)``."""
@@ -272,7 +272,7 @@ class Reader:
                     if name in ASKING and any(asks_child(project, one, node) for one in classes):
                         raise refused(node, node)
                     self.remarks.imports.add("nnm")
-                    self.found.call[id(node)] = carried_call(name, node)
+                    self.reads.call[id(node)] = carried_call(name, node)
 
     def _stream(self, node: ast.Call) -> None:
         values = given_values(node)
@@ -282,14 +282,16 @@ class Reader:
                 name = text
             case [ast.Attribute(value=ast.Name(id="self"), attr=field)] if field in self.fields:
                 name = f"{OF_FIELD}{field}"
-        if name is None or self._may_meet({name, *self.found.streams.values()}):
-            raise Refused(node, "the name of the random stream is computed", "write it out", RULE)
-        self.found.streams[id(node)] = name
+        if name is None or self._may_meet({name, *self.reads.streams.values()}):
+            raise ClassRefused(
+                node, "the name of the random stream is computed", "write it out", RULE
+            )
+        self.reads.streams[id(node)] = name
         drawn = call(f"self.{stream_attribute(name, self.own)}")
-        self.found.call[id(node)] = lambda renderer: with_comments(
+        self.reads.call[id(node)] = lambda renderer: with_comments(
             drawn, comments_in(renderer.sources.pairs[id(node)]), renderer.unit
         )
-        self.found.static[id(node)] = f"nnm.make_rng(rngs, {stream_name(name)})"
+        self.reads.static[id(node)] = f"nnm.make_rng(rngs, {stream_name(name)})"
         self.remarks.imports.add("nnm")
 
     def _may_meet(self, streams: Collection[str]) -> bool:
@@ -326,7 +328,7 @@ class Reader:
         last = self.params.get(keys[-1], self.variables.get(keys[-1])) if is_own else None
         chains |= {*seen, id(inner)}
         steps = ["self", *owner[1:], *keys[1:-1], last or keys[-1]]
-        self.found.call[id(node)] = contents(".".join(steps))
+        self.reads.call[id(node)] = contents(".".join(steps))
 
     def _tied_call(self, node: ast.Call, receiver: str) -> None:
         """``self.head.apply({"params": {"kernel": e.T}}, h)`` of a layer of ``setup``."""
@@ -341,22 +343,22 @@ class Reader:
             case [ast.Dict(keys=[ast.Constant(value="params")], values=[params]), *rest]:
                 pass
             case _:
-                raise Refused(
+                raise ClassRefused(
                     node,
                     "the variables given to a submodule are not spelled out",
                     'pass {"params": {...}}, or call the submodule',
                     RULE,
                 )
         self.remarks.imports.add("nnm")
-        self.found.handled.add(id(node.func))
+        self.reads.handled_nodes.add(id(node.func))
 
         def make(renderer: Renderer) -> Expression:
-            build = function(["rngs"], self.tied(child, params, renderer))
+            build = function(["rngs"], self.layer_builder(child, params, renderer))
             layer = call("nnm.with_params", build, renderer.render(params))
             given = map(renderer.argument, rest)
             return call(layer, *given, *map(renderer.keyword, node.keywords))
 
-        self.found.call[id(node)] = make
+        self.reads.call[id(node)] = make
 
 
 def _path(node: ast.expr) -> tuple[str, ...] | None:

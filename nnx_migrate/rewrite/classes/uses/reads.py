@@ -17,16 +17,16 @@ class Reads:
     Attributes:
       call: edits for the methods.
       static: what some of them are in ``__init__``, by id.
-      held: those of the values of variables, which ``__init__`` reads likewise.
+      value_edits: those of the values of variables, which ``__init__`` reads likewise.
       streams: names of random streams that calls draw from, by id of the call; ``self.x`` is the name
         that the field x gives.
     """
 
     call: Edits = field(default_factory=dict)
     static: dict[int, str] = field(default_factory=dict)
-    held: Edits = field(default_factory=dict)
+    value_edits: Edits = field(default_factory=dict)
     streams: dict[int, str] = field(default_factory=dict)
-    handled: set[int] = field(default_factory=set)
+    handled_nodes: set[int] = field(default_factory=set)
 
     def without(self, draws: Collection[int]) -> Reads:
         """The same where calls draw no key at the calls ``draws``."""
@@ -49,9 +49,9 @@ def stream_name(name: str) -> str:
     return name if name.startswith(OF_FIELD) else repr(name)
 
 
-def stream_attribute(name: str, taken: frozenset[str]) -> str:
+def stream_attribute(name: str, used_names: frozenset[str]) -> str:
     """The attribute that owns the stream ``name``."""
     attribute = f"{name.removeprefix(OF_FIELD)}_rng"
-    while attribute in taken:
+    while attribute in used_names:
         attribute = f"_{attribute}"
     return attribute

@@ -25,7 +25,7 @@ from nnx_migrate.edit.expressions import dotted as dotted_node
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.model import Confidence
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.source.classes import ClassInfo
@@ -63,7 +63,7 @@ class Remarks:
           Refused: it is a refusal.
         """
         if isinstance(code, Refusal):
-            raise Refused(code.node or node, code.reason, code.recipe, RULE)
+            raise ClassRefused(code.node or node, code.reason, code.recipe, RULE)
         self.imports |= code.imports
         self.notes += [(node, note) for note in code.findings]
         if code.confidence is Confidence.REVIEW:
@@ -168,24 +168,24 @@ def _walk(project: Project, node: ast.AST, scope: Scope, context: Context) -> It
 def name_edits(
     project: Project,
     cls: ClassInfo,
-    handled: Collection[int],
+    handled_nodes: Collection[int],
     remarks: Remarks,
     initializers: Collection[int] = (),
 ) -> Edits:
     """Edits of the Linen names in the class.
 
     Args:
-      handled: ids of nodes that someone else replaces (sites, removed decorators, bases).
+      handled_nodes: ids of nodes that someone else replaces (sites, removed decorators, bases).
       remarks: takes the imports and remarks of the rules.
       initializers: ids of what layers and parameters call as initialiser.
     """
-    edits, inside = _whole_edits(project, cls, handled, remarks)
+    edits, inside = _whole_edits(project, cls, handled_nodes, remarks)
     asked = _asked_types(cls)
     for reference in chain(references(project, cls), _inherited_defaults(project, cls)):
         if not is_linen(reference.symbol) or id(reference.node) in inside:
             continue
         call = reference.call
-        if id(reference.node) in handled or (call is not None and id(call) in handled):
+        if id(reference.node) in handled_nodes or (call is not None and id(call) in handled_nodes):
             continue
         layer = layer_of(reference.symbol)
         if id(reference.node) in asked and layer is not None and layer.is_one_class:
@@ -193,7 +193,7 @@ def name_edits(
             remarks.imports |= layer.imports
             continue
         if call is None and id(reference.node) in asked and is_layer(reference.symbol):
-            raise Refused(
+            raise ClassRefused(
                 reference.node,
                 f"isinstance asks for {reference.symbol}, which is no one class in NNX",
                 "ask for something the class says itself, a field or its own class",
@@ -204,7 +204,7 @@ def name_edits(
             edits[id(reference.node)] = remarks.take(found, reference.node)
             continue
         if is_layer(reference.symbol):
-            raise Refused(
+            raise ClassRefused(
                 call,
                 f"{reference.symbol.rpartition('.')[2]} is built where NNX cannot build it",
                 "build it in setup or in a compact method",
@@ -235,7 +235,7 @@ def _asked_types(cls: ClassInfo) -> set[int]:
 
 
 def _whole_edits(
-    project: Project, cls: ClassInfo, handled: Collection[int], remarks: Remarks
+    project: Project, cls: ClassInfo, handled_nodes: Collection[int], remarks: Remarks
 ) -> tuple[Edits, set[int]]:
     """Decorators and cell carries, which change as a whole; and the ids of the nodes in them."""
     edits: Edits = {}
@@ -243,11 +243,11 @@ def _whole_edits(
     for method in cls.methods.values():
         scope = cls.scope.enter(method)
         for decorator in method.decorator_list:
-            if isinstance(decorator, ast.Call) and id(decorator) not in handled:
+            if isinstance(decorator, ast.Call) and id(decorator) not in handled_nodes:
                 _whole(project, cls.scope, decorator, convert_decorator, edits, inside, remarks)
         for cell in carry_cells(method).values():
-            convert = partial(_carry, cell.built)
-            if not _whole(project, scope, cell.asked, convert, edits, inside, remarks):
+            convert = partial(_carry, cell.cell)
+            if not _whole(project, scope, cell.carry_call, convert, edits, inside, remarks):
                 continue
             if cell.statement is not None:
                 edits[id(cell.statement)] = GONE
@@ -256,9 +256,9 @@ def _whole_edits(
 
 
 def _carry(
-    built: ast.Call, asked: ast.Call, source: Source, resolve: _Resolve
+    cell: ast.Call, carry_call: ast.Call, source: Source, resolve: _Resolve
 ) -> Code | Refusal | None:
-    return convert_carry(asked, built, source, resolve)
+    return convert_carry(carry_call, cell, source, resolve)
 
 
 def _whole(

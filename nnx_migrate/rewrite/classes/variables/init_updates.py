@@ -109,13 +109,13 @@ def _local(method: ast.FunctionDef, items: Mapping[int, Item]) -> Names:
     return found
 
 
-def _updated(target: ast.expr, receiver: str, local: Names, held: Names) -> list[int]:
+def _updated(target: ast.expr, receiver: str, local: Names, variables: Names) -> list[int]:
     match target:
         case ast.Attribute(value=ast.Name(id=name), attr="value"):
             return local.get(name, [])
         case ast.Attribute(
             value=ast.Attribute(value=ast.Name(id=name), attr=attr), attr="value"
         ) if name == receiver:
-            return held.get(attr, [])
+            return variables.get(attr, [])
         case _:
             return []

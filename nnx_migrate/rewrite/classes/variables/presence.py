@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, has_starred, walk
@@ -65,8 +65,8 @@ def _asks_again(one: ast.AST, node: ast.Call) -> bool:
     return all(map(_may_equal, wanted, other))
 
 
-def _refused(node: ast.Call, reason: str) -> Refused:
-    return Refused(node, reason, "leave the question out", RULE)
+def _refused(node: ast.Call, reason: str) -> ClassRefused:
+    return ClassRefused(node, reason, "leave the question out", RULE)
 
 
 def _makers(cls: ClassInfo, node: ast.Call) -> Iterator[tuple[Method, ast.Call]]:
@@ -113,13 +113,13 @@ def _may_equal(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
-def _is_before(owner: Method, made: ast.Call, method: Method, asked: ast.Call) -> bool:
-    """Whether ``made`` may run before ``asked``: elsewhere, above it, or in a loop around both."""
+def _is_before(owner: Method, creation: ast.Call, method: Method, question: ast.Call) -> bool:
+    """Whether ``creation`` may run before ``question``: elsewhere, above it, or in a loop around both."""
     if owner is not method:
         return True
     loops = (one for one in each(method, _LOOPS))
-    around = any({id(made), id(asked)} <= set(map(id, walk(loop))) for loop in loops)
-    return around or _place(made) < _place(asked)
+    around = any({id(creation), id(question)} <= set(map(id, walk(loop))) for loop in loops)
+    return around or _place(creation) < _place(question)
 
 
 def _place(node: ast.Call) -> tuple[int, int]:

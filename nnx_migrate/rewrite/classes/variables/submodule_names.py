@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.constructs import layer_of
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import (
     Item,
     ItemKind,
@@ -49,11 +49,11 @@ def check_asked(cls: ClassInfo, items: Mapping[int, Item]) -> None:
             raise refused(call if owner is cls else cls.node, call)
 
 
-def refused(node: ast.AST, call: ast.Call) -> Refused:
+def refused(node: ast.AST, call: ast.Call) -> ClassRefused:
     """The refusal of a question, at ``node``."""
     asked = _name_of(call, 1)
     text = "what it asks for" if asked is None else ast.unparse(asked)
-    return Refused(
+    return ClassRefused(
         node,
         f"{text} is, or may be, the name of a submodule, whose variables Linen has there as a dict",
         "read the variable of the submodule: self.child.variables['params']['kernel']",

@@ -16,7 +16,7 @@ from nnx_migrate.edit.expressions import Expression, attribute, contents, operat
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 
 RULE = "module-api"
@@ -57,7 +57,7 @@ def replacing(statement: ast.Assign | ast.AugAssign, target: ast.Attribute) -> R
         Refused: other things are assigned by the same statement.
     """
     if isinstance(statement, ast.Assign) and statement.targets != [target]:
-        raise Refused(
+        raise ClassRefused(
             statement,
             "a variable is assigned together with something else",
             "assign its value in a statement of its own",

@@ -7,14 +7,14 @@ import builtins
 from collections.abc import Collection
 
 from nnx_migrate.edit.expressions import Expression, expression
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each
 
 RULE = "inheritance"
 
 
-def handed_size(
+def base_size(
     cls: ClassInfo, text: str, plain: Collection[str], sizes: Collection[str]
 ) -> Expression:
     """The size with parameters for fields, which the base has not set yet.
@@ -31,7 +31,7 @@ def handed_size(
     allowed = {*plain, *sizes, *dir(builtins)}
     for one in each(tree, ast.Name):
         if one.id not in allowed:
-            raise Refused(
+            raise ClassRefused(
                 cls.node,
                 f"a base is handed {text}, which is set later",
                 "give the size as a field",

@@ -9,11 +9,11 @@ from nnx_migrate.edit.statements import Statement, assign
 from nnx_migrate.sizes.result import LoopCarry
 
 
-def starts(carried: Iterable[LoopCarry]) -> list[Statement]:
+def starts(loop_carries: Iterable[LoopCarry]) -> list[Statement]:
     """What they are in the first round, in front of the loop."""
-    return [assign(one.name, expression(one.before)) for one in carried]
+    return [assign(one.name, expression(one.before)) for one in loop_carries]
 
 
-def updates(carried: Iterable[LoopCarry]) -> list[Statement]:
+def updates(loop_carries: Iterable[LoopCarry]) -> list[Statement]:
     """What they are in the next round, at the end of each."""
-    return [assign(one.name, expression(one.after)) for one in carried]
+    return [assign(one.name, expression(one.after)) for one in loop_carries]

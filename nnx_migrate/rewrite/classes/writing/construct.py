@@ -23,7 +23,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.walking import children, comments_in, names_in
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused, ConversionContext
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.in_scope import building_call
@@ -43,7 +43,7 @@ class Builder:
     """Builds items of one class.
 
     Args:
-      moved: ids of keyword values that move from the constructor to the call.
+      moved_nodes: ids of keyword values that move from the constructor to the call.
       rngs: text of the random streams in ``__init__``.
       compact: whether items are built in a compact method, where the method's module is the parent
         unless ``parent=None`` leaves them to the module that gets them.
@@ -53,7 +53,7 @@ class Builder:
     scope: Scope
     context: ConversionContext
     remarks: Remarks
-    moved: Collection[int] = ()
+    moved_nodes: Collection[int] = ()
     rngs: str = "rngs"
     receiver: str = "self"
     optional: frozenset[str] = frozenset()  # size arguments that may be None
@@ -83,7 +83,7 @@ class Builder:
         return found
 
     def _left_out(self, call: ast.Call, made: Expression, renderer: Renderer) -> list[str]:
-        """The comments of ``call`` that ``made`` has not, and the forward pass does not get."""
+        """The comments of ``call`` that what is made has not, and the forward pass does not get."""
         found = renderer.sources.pairs.get(id(call))
         if found is None:
             return []
@@ -91,10 +91,10 @@ class Builder:
         taken = [
             comment
             for one in values
-            if id(one) in self.moved
+            if id(one) in self.moved_nodes
             for comment in (*renderer.comments(one).all, *comments_in(renderer.render(one)))
         ]
-        return left_out(found, made, taken=taken)
+        return left_out(found, made, used_comments=taken)
 
     def _made(self, item: Item, renderer: Renderer) -> Expression:
         match item.kind:
@@ -171,7 +171,7 @@ class Builder:
 
     def _calls(self, site: Site) -> frozenset[CallForm]:
         """The forms of a layer's calls, with the keywords that move there from its constructor."""
-        moving = {one.arg for one in site.call.keywords if id(one.value) in self.moved}
+        moving = {one.arg for one in site.call.keywords if id(one.value) in self.moved_nodes}
         words = {one for one in moving if one is not None}
         return frozenset(replace(one, keywords=one.keywords | words) for one in site.calls)
 
@@ -180,9 +180,9 @@ class Builder:
         return named("rngs", self.rngs)
 
     def _project_class(self, site: Site, call: ast.Call, renderer: Renderer) -> Expression:
-        if site.symbol not in self.context.converted:
+        if site.symbol not in self.context.explicit_classes:
             reason = f"it builds {site.symbol}, which stays Linen"
-            raise Refused(call, reason, f"convert {site.symbol} first", RULE)
+            raise ClassRefused(call, reason, f"convert {site.symbol} first", RULE)
         extra = [named(name, expression(text)) for name, text in site.sizes.items()]
         return same_call(renderer.render(call.func), call, renderer, [*extra, self._streams])
 
@@ -190,14 +190,14 @@ class Builder:
         """The call without the keywords that move to where the layer is called."""
         for keyword in call.keywords:
             if keyword.arg == "parent" and (self.compact or not is_none_literal(keyword.value)):
-                raise Refused(
+                raise ClassRefused(
                     call,
                     "an explicit parent= decides where the submodule hangs",
                     "build it in the class that owns it",
                     RULE,
                 )
-        kept = [one for one in call.keywords if id(one.value) not in self.moved]
-        arguments = [one for one in call.args if id(one) not in self.moved]
+        kept = [one for one in call.keywords if id(one.value) not in self.moved_nodes]
+        arguments = [one for one in call.args if id(one) not in self.moved_nodes]
         if len(kept) == len(call.keywords) and len(arguments) == len(call.args):
             return call
         plain = copy.copy(call)
@@ -228,10 +228,10 @@ def relaxed(sizes: ClassSizes) -> ClassSizes:
     for site in sizes.sites.values():
         names = {*site.size_names}
         names |= {one for name in names for one in handed.get(name, ())}
-        group = {None: always, "False": never}.get(site.reached, sometimes)
+        group = {None: always, "False": never}.get(site.condition, sometimes)
         group.update(names)
     texts = [*sizes.dims.values(), *([sizes.out_features] if sizes.out_features else [])]
-    for carried in sizes.carried.values():
+    for carried in sizes.loop_carries.values():
         texts += [text for one in carried for text in (one.before, one.after) if not _is_name(text)]
     for text in texts:
         always |= {one for name in names_in_text(text) for one in (name, *handed.get(name, ()))}
@@ -245,7 +245,7 @@ def relaxed(sizes: ClassSizes) -> ClassSizes:
 def _handed_on(sizes: ClassSizes) -> dict[str, set[str]]:
     """Names that a size which a loop carries stands for, as they are, by its own name."""
     found: dict[str, set[str]] = {}
-    for carried in sizes.carried.values():
+    for carried in sizes.loop_carries.values():
         for one in carried:
             found.setdefault(one.name, set()).update(filter(_is_name, (one.before, one.after)))
     while True:
@@ -278,9 +278,9 @@ def without_applied_only(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
                 targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
             ) if id(value) in sites:
                 if uses.get(name) == {"applied"}:
-                    sites[id(value)] = replace(sites[id(value)], reached="False")
+                    sites[id(value)] = replace(sites[id(value)], condition="False")
                 elif uses.get(name) == {"applied", "field"}:
-                    raise Refused(
+                    raise ClassRefused(
                         statement,
                         f"self.{name} is only applied to given parameters, and its fields are read",
                         f"read the fields from where self.{name} gets them",
@@ -342,19 +342,19 @@ def optional_sizes(sizes: ClassSizes) -> frozenset[str]:
     return frozenset(one.name for one in sizes.new_arguments if one.optional)
 
 
-def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
+def operands_of(item: Item, moved_nodes: Collection[int]) -> list[ast.AST]:
     """The expressions that building ``item`` reads."""
     read: list[ast.AST] = [] if item.name is None else [item.name]
     if item.site is None:
         read += [] if item.init is None else [item.init]
         return [*read, *item.arguments, *item.keywords]
     if item.is_in_scope:
-        return [*item.site.given.values()]
+        return [*item.site.scope_arguments.values()]
     if _names_what_it_builds(item.site):
         read.append(item.call.func)
-    read += [one for one in item.call.args if id(one) not in moved]
+    read += [one for one in item.call.args if id(one) not in moved_nodes]
     for keyword in item.call.keywords:
-        if keyword.arg not in PLACEMENT and id(keyword.value) not in moved:
+        if keyword.arg not in PLACEMENT and id(keyword.value) not in moved_nodes:
             read.append(keyword.value)
     return read
 

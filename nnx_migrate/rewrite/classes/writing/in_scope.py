@@ -12,9 +12,9 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
+    ClassRefused,
     ConversionContext,
     ConvertedFunction,
-    Refused,
 )
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.sizes.result import Site
@@ -32,7 +32,9 @@ def building_call(
       Refused: the function stays as it is.
     """
     function = _converted(site, context)
-    given = [named(name, renderer.render(site.given[name])) for name in _passed(site, function)]
+    given = [
+        named(name, renderer.render(site.scope_arguments[name])) for name in _passed(site, function)
+    ]
     given = [replace(one, value=without_comments(one.value)) for one in given]
     sizes = [named(name, expression(text)) for name, text in site.sizes.items()]
     arguments: list[Argument | Written] = [
@@ -47,12 +49,12 @@ def building_call(
 def _converted(site: Site, context: ConversionContext) -> ConvertedFunction:
     function = context.scope_function(site.symbol or "")
     if not isinstance(function, ConvertedFunction):
-        raise Refused(site.call, *_why(site, function), RULE)
+        raise ClassRefused(site.call, *_why(site, function), RULE)
     return function
 
 
 def _passed(site: Site, function: ConvertedFunction) -> list[str]:
-    return [name for name in function.takes if name in site.given]
+    return [name for name in function.takes if name in site.scope_arguments]
 
 
 def _why(site: Site, function: ClassRefusal | None) -> tuple[str, str]:
@@ -72,7 +74,9 @@ def _named(function: ast.expr, renderer: Renderer, new_name: Callable[[str], str
             return dotted(new_name(name))
         case ast.Attribute(value=value, attr=name):
             return attribute(renderer.render(value), new_name(name))
-    raise Refused(function, "the function is not called by its name", "call it by its name", RULE)
+    raise ClassRefused(
+        function, "the function is not called by its name", "call it by its name", RULE
+    )
 
 
 def builders_of(items: Mapping[int, Item]) -> frozenset[str]:
@@ -126,7 +130,7 @@ def not_here(item: Item) -> Callable[[Renderer], Expression]:
     """Edit for ``__init__``, where the result of the call is not known."""
 
     def make(_: Renderer) -> Expression:
-        raise Refused(
+        raise ClassRefused(
             item.call,
             "what is built depends on the result of a call, which only the call knows",
             "build from fields only",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, dotted
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 
 RULE = "class"
@@ -20,7 +20,7 @@ def lazy_call(item: Item) -> Callable[[Renderer], Expression]:
         assert item.name is not None
         init = dotted("None") if item.init is None else renderer.render(item.init)
         if item.keywords:
-            raise Refused(
+            raise ClassRefused(
                 item.call, "keyword arguments of the initialiser", "pass them by position", RULE
             )
         given = map(renderer.argument, item.arguments)

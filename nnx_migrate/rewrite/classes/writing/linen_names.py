@@ -18,18 +18,18 @@ def named_in_linen(
     cls: Any,
     page: Page,
     *,
-    counted: Collection[str] = (),
+    class_names: Collection[str] = (),
     kinds: Collection[str] = (),
     order: Sequence[str] = (),
 ) -> Any:
     """A class statement with the decorators, the innermost ones.
 
     Args:
-      counted: first parts of attributes that Linen numbers by their classes at run time.
+      class_names: first parts of attributes that Linen numbers by their classes at run time.
       kinds: classes of Linen whose submodules have attributes in snake case.
       order: attributes in the order in which Linen builds them.
     """
-    given = [Argument(string(one, '"')) for one in sorted(counted)]
+    given = [Argument(string(one, '"')) for one in sorted(class_names)]
     given += [named(snake_case(one), string(one, '"')) for one in sorted(kinds)]
     calls = [call("nnm.named_in_linen", *given)]
     if order:

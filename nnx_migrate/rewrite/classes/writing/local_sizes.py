@@ -48,17 +48,17 @@ class _Line:
 
 
 def with_local_sizes(
-    body: Sequence[Statement], own: ast.AST, taken: Collection[str], layout: Layout
+    body: Sequence[Statement], own: ast.AST, used_names: Collection[str], layout: Layout
 ) -> list[Statement]:
     """The statements of ``__init__`` with sizes by the names of locals.
 
     Args:
       own: the class, whose own text stays.
-      taken: names that no new local may have.
+      used_names: names that no new local may have.
       layout: of the class; what becomes shorter is laid out anew.
     """
     lines = _read_by_name(list(map(_line, body)), own, layout)
-    return [one.statement for one in _repeated_named(lines, own, taken, layout)]
+    return [one.statement for one in _repeated_named(lines, own, used_names, layout)]
 
 
 def _line(statement: Statement) -> _Line:
@@ -111,10 +111,10 @@ def _says(rest: Sequence[_Line], value: ast.expr, own: ast.AST, name: str) -> bo
 
 
 def _repeated_named(
-    lines: list[_Line], own: ast.AST, taken: Collection[str], layout: Layout
+    lines: list[_Line], own: ast.AST, used_names: Collection[str], layout: Layout
 ) -> list[_Line]:
     kept = {ast.dump(one) for one in each(own, ast.IfExp)}
-    used = {*taken, *(name.id for one in lines for name in each(one.tree, ast.Name))}
+    used = {*used_names, *(name.id for one in lines for name in each(one.tree, ast.Name))}
     while (found := _repeated(lines, kept)) is not None:
         first, size = found
         name = unused_name(LOCAL, used)

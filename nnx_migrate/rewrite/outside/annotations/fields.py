@@ -29,7 +29,7 @@ def field_readers(project: Project, referents: Referents) -> Iterator[Reader]:
         return
     for module in modules:
         for source, owner, by_name in _sources(project, referents, module):
-            if source is None or _escapes(module, source, by_name=by_name, seen=set()):
+            if source is None or _escapes(module, source, by_name=by_name, visited=set()):
                 yield reader(referents, module, _WHAT, owner)
 
 
@@ -88,11 +88,11 @@ def _named(module: Module, node: ast.expr, word: str) -> Iterator[_Source]:
             yield None, None, False
 
 
-def _escapes(module: Module, node: ast.expr, *, by_name: bool, seen: set[int]) -> bool:
+def _escapes(module: Module, node: ast.expr, *, by_name: bool, visited: set[int]) -> bool:
     """Whether more than names and defaults is taken of the fields that a collection has."""
-    if id(node) in seen:
+    if id(node) in visited:
         return False
-    seen.add(id(node))
+    visited.add(id(node))
     parent = module.parents.of(node)
     match parent:
         case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
@@ -102,7 +102,7 @@ def _escapes(module: Module, node: ast.expr, *, by_name: bool, seen: set[int]) -
         case ast.Attribute(attr="values") if by_name:
             call = module.parents.of(parent)
             return not isinstance(call, ast.Call) or _escapes(
-                module, call, by_name=False, seen=seen
+                module, call, by_name=False, visited=visited
             )
         case ast.Attribute(attr="items") if by_name:
             loop = module.parents.of(module.parents.of(parent) or parent)
@@ -115,10 +115,10 @@ def _escapes(module: Module, node: ast.expr, *, by_name: bool, seen: set[int]) -
             return True
         case ast.Subscript(value=value, slice=key) if value is node:
             if isinstance(key, ast.Slice):
-                return _escapes(module, parent, by_name=by_name, seen=seen)
+                return _escapes(module, parent, by_name=by_name, visited=visited)
             return not _is_described(module, parent)
         case ast.Call(func=ast.Name(id=name)) if name in _COPIES:
-            return not by_name and _escapes(module, parent, by_name=False, seen=seen)
+            return not by_name and _escapes(module, parent, by_name=False, visited=visited)
         case ast.Call(func=ast.Name(id=name)) if name in _LOOKS:
             return False
         case ast.Compare() | ast.If() | ast.Expr():
@@ -131,7 +131,7 @@ def _escapes(module: Module, node: ast.expr, *, by_name: bool, seen: set[int]) -
             if around is None:
                 return True
             return any(
-                _escapes(module, one, by_name=by_name, seen=seen)
+                _escapes(module, one, by_name=by_name, visited=visited)
                 for one in each(around, ast.Name)
                 if one.id == name and isinstance(one.ctx, ast.Load)
             )

@@ -42,14 +42,14 @@ def reader(referents: Referents, module: Module, what: str, *subjects: ast.expr 
     return Reader(reason, with_named(referents, found))
 
 
-def with_named(referents: Referents, found: Iterable[int]) -> frozenset[int]:
+def with_named(referents: Referents, nodes: Iterable[int]) -> frozenset[int]:
     """Functions and classes, their bases, and the classes that their annotations name.
 
     Readers go on to these: what makes a class of a dictionary makes those of its fields, too.
     """
     project = referents.project
     statements = _statements(project)
-    todo, done = [*found], set[int]()
+    todo, done = [*nodes], set[int]()
     while todo:
         one = todo.pop()
         if one in done:

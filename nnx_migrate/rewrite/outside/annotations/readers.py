@@ -183,11 +183,11 @@ def _made_by(module: Module, node: ast.expr, words: Collection[str]) -> tuple[as
 
 
 def _origins(
-    module: Module, node: ast.expr, words: Collection[str], seen: set[int]
+    module: Module, node: ast.expr, words: Collection[str], visited: set[int]
 ) -> Iterator[ast.expr | None]:
-    if id(node) in seen:
+    if id(node) in visited:
         return
-    seen.add(id(node))
+    visited.add(id(node))
     match node:
         case ast.Call(func=called, args=[first, *_]) if last_name(called) in words:
             yield first
@@ -195,16 +195,16 @@ def _origins(
             if name in words:
                 yield value
             else:
-                yield from _origins(module, value, words, seen)
+                yield from _origins(module, value, words, visited)
         case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(value=value)):
-            yield from _origins(module, value, words, seen)
+            yield from _origins(module, value, words, visited)
         case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in _PASSING:
-            yield from _origins(module, first, words, seen)
+            yield from _origins(module, first, words, visited)
         case ast.ListComp(elt=value) | ast.GeneratorExp(elt=value) | ast.DictComp(value=value):
-            yield from _origins(module, value, words, seen)
+            yield from _origins(module, value, words, visited)
         case ast.Name(id=name):
             for one in _bound(module, node, name):
-                yield from _origins(module, one, words, seen)
+                yield from _origins(module, one, words, visited)
         case _:
             raise Anything
 

@@ -47,16 +47,16 @@ _OF_THE_SAME = frozenset({"__call__", "__class__", "__func__", "__init__", "__wr
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _Parameter:
     """A parameter of a function.
 
     Attributes:
-      ordered: the parameters that positions are for; None where any argument may be the one.
+      positions: the parameters that positions are for; None where any argument may be the one.
     """
 
     function: Function
     name: str
-    ordered: Sequence[str] | None
+    positions: Sequence[str] | None
 
     def arguments(
         self, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]
@@ -64,10 +64,12 @@ class _Wanted:
         """The arguments of a call that may be the parameter's."""
         if has_starred(args) or any(one.arg is None for one in keywords):
             raise Anything
-        if self.ordered is None:
+        if self.positions is None:
             yield from (*args, *(one.value for one in keywords))
             return
-        yield from (one for one, name in zip(args, self.ordered, strict=False) if name == self.name)
+        yield from (
+            one for one, name in zip(args, self.positions, strict=False) if name == self.name
+        )
         yield from (one.value for one in keywords if one.arg == self.name)
 
 
@@ -240,7 +242,7 @@ class Referents:
             raise Anything
         yield from self._of(module, defaults_of(spec).get(name))
         for home, use in self.uses.of(module, function):
-            yield from self._given(home, use, _Wanted(function, name, ordered))
+            yield from self._given(home, use, _Parameter(function, name, ordered))
 
     def _instances(self, cls: ClassInfo | None, function: Function) -> Iterator[int]:
         """What ``self`` or ``cls`` of a method is: a class, its subclasses, their instances."""
@@ -253,7 +255,7 @@ class Referents:
             raise Anything  # with any ``self``
         yield from (id(one.node) for one in below)
 
-    def _given(self, module: Module, use: ast.expr, wanted: _Wanted) -> Iterator[int]:
+    def _given(self, module: Module, use: ast.expr, parameter: _Parameter) -> Iterator[int]:
         """What an expression for a function gives its parameter."""
         parent = module.parents.of(use)
         match parent:
@@ -264,39 +266,39 @@ class Referents:
                 elif not isinstance(parent, ast.ClassDef):
                     raise Anything
             case ast.Call(func=called) if called is use:
-                for one in wanted.arguments(parent.args, parent.keywords):
+                for one in parameter.arguments(parent.args, parent.keywords):
                     yield from self._of(module, one)
             case ast.Call(func=called, args=[first, *rest], keywords=keywords) if (
                 first is use and self.uses.symbol(module, called) == "functools.partial"
             ):
-                for one in wanted.arguments(rest, keywords):
+                for one in parameter.arguments(rest, keywords):
                     yield from self._of(module, one)
-                yield from self._given(module, parent, replace(wanted, ordered=None))
+                yield from self._given(module, parent, replace(parameter, positions=None))
             case ast.Call(func=ast.Name(id=called)) if called in _CHECKS:
                 return
             case ast.Expr() | ast.ExceptHandler():
                 return
             case ast.Return():
-                yield from self._returned(module, parent, wanted)
+                yield from self._returned(module, parent, parameter)
             case _:
                 raise Anything
 
-    def _returned(self, module: Module, node: ast.Return, wanted: _Wanted) -> Iterator[int]:
+    def _returned(self, module: Module, node: ast.Return, parameter: _Parameter) -> Iterator[int]:
         """What a function that another, or itself, returns is given."""
         around = module.parents.function(node)
         if not isinstance(around, _FUNCTIONS):
             raise Anything
-        if (id(node), wanted.name) in self._seen:
+        if (id(node), parameter.name) in self._seen:
             return
-        self._seen.add((id(node), wanted.name))
+        self._seen.add((id(node), parameter.name))
         for home, use in self.uses.of(module, around):
             above = home.parents.of(use)
             if isinstance(above, ast.Call) and above.func is use:
-                yield from self._given(home, above, wanted)
+                yield from self._given(home, above, parameter)
             elif isinstance(above, _DEFINITIONS) and use in above.decorator_list:
                 if not _is_unset(module, node, around):
                     raise Anything
-            elif around is not wanted.function or around not in home.parents.above(use):
+            elif around is not parameter.function or around not in home.parents.above(use):
                 raise Anything
 
 
@@ -326,10 +328,10 @@ def _is_unset(module: Module, node: ast.Return, function: Function) -> bool:
     return False
 
 
-def _looped_over(module: Module, stored: Sequence[ast.Name]) -> ast.expr | None:
+def _looped_over(module: Module, targets: Sequence[ast.Name]) -> ast.expr | None:
     """The class of ``for one in cls.mro()`` where a loop alone binds the name."""
-    loop = module.parents.of(stored[0])
-    if len(stored) != 1 or not isinstance(loop, ast.For | ast.comprehension):
+    loop = module.parents.of(targets[0])
+    if len(targets) != 1 or not isinstance(loop, ast.For | ast.comprehension):
         return None
     over = loop.iter.value if isinstance(loop.iter, ast.Subscript) else loop.iter
     match over:

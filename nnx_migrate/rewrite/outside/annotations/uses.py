@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, last_name
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.string_names import written_names
+from nnx_migrate.source.string_names import string_names
 from nnx_migrate.source.walking import each, walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -102,7 +102,7 @@ class Uses:
     def of(self, module: Module, function: Function) -> Iterator[tuple[Module, ast.expr]]:
         """Every mention of a function in code; of a constructor, of its class and of those below."""
         name, owner = function.name, module.parents.of(function)
-        if name != "__init__" and name in written_names(self.project):
+        if name != "__init__" and name in string_names(self.project):
             raise Anything  # ``getattr(module, "name")``
         if isinstance(owner, ast.ClassDef):
             if name == "__init__":
@@ -130,7 +130,7 @@ class Uses:
         name = cls.node.name
         if cls.scope.tables or cls.module.table.get(name) != Definition(cls.node):
             raise Anything
-        if name in written_names(self.project):
+        if name in string_names(self.project):
             raise Anything
         for node in walk(cls.node):
             match node:
