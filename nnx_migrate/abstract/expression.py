@@ -209,10 +209,10 @@ def binary(left: Expr, sign: ast.operator, right: Expr) -> Expr:
         return right
     if isinstance(sign, ast.FloorDiv) and right.is_constant and right.constant == 1:
         return left
-    return _joined(left, sign, right) or Expr(ast.BinOp(left.node, sign, right.node))
+    return _join_constants(left, sign, right) or Expr(ast.BinOp(left.node, sign, right.node))
 
 
-def _joined(left: Expr, sign: ast.operator, right: Expr) -> Expr | None:
+def _join_constants(left: Expr, sign: ast.operator, right: Expr) -> Expr | None:
     """A constant joined with the one that ``left`` ends with; None where they stay apart."""
     match left.node, sign, right.node:
         case (
@@ -220,7 +220,7 @@ def _joined(left: Expr, sign: ast.operator, right: Expr) -> Expr | None:
             ast.Add() | ast.Sub(),
             ast.Constant(value=int(other)),
         ):
-            total = _signed(first, one) + _signed(sign, other)
+            total = _sign(first, one) + _sign(sign, other)
             added = ast.Add() if total >= 0 else ast.Sub()
             return binary(Expr(inner), added, literal(abs(total)))
         case (
@@ -268,7 +268,7 @@ def _is_whole(number: ast.expr) -> bool:
     return False
 
 
-def _signed(sign: ast.operator, value: int) -> int:
+def _sign(sign: ast.operator, value: int) -> int:
     return value if isinstance(sign, ast.Add) else -value
 
 

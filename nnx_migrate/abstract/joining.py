@@ -98,7 +98,7 @@ def join_arrays(arrays: list[Array]) -> Array:
         return first
     named = [len(array.tail) for array in arrays if not array.path]  # others know every axis
     count = max(1, min(named) if named else max(len(array.tail) for array in arrays))
-    columns = zip(*(array.known(count) for array in arrays), strict=True)
+    columns = zip(*(array.last_sizes(count) for array in arrays), strict=True)
     tail = tuple(
         column[0] if all(one == column[0] for one in column) else None for column in columns
     )

@@ -53,14 +53,14 @@ def _broadcast_axis(arrays: list[Array], index: int, ones: Container[str]) -> Di
     candidates = [size for size in sizes if not is_one(size)]
     if candidates:
         sure = [one for one in having if one.has(-index) and not is_one(one.axis(index))]
-        return _stretched(candidates, ones) if sure or len(candidates) == len(sizes) else None
+        return _broadcast_size(candidates, ones) if sure or len(candidates) == len(sizes) else None
     unsure = [a.axis(index) for a in arrays if a.rank is None and -index > a.depth]
     if all(is_one(size) for size in unsure):
         return ex.literal(1)
-    return agreed(unsure) if not sizes and None not in unsure else None
+    return fixed_size(unsure) if not sizes and None not in unsure else None
 
 
-def _stretched(sizes: list[Dim], ones: Container[str]) -> Dim:
+def _broadcast_size(sizes: list[Dim], ones: Container[str]) -> Dim:
     """Of sizes that are equal unless one of them is 1 the one that is not.
 
     The axis of an input may be 1 where another array's is not, and so may a part of it. Sizes that the class gives
@@ -71,8 +71,8 @@ def _stretched(sizes: list[Dim], ones: Container[str]) -> Dim:
         return first
     sure = [one for one in sizes if exceeds_one(one)]
     if sure:
-        return agreed(sure)
-    size = agreed(one for one in sizes if one is None or one.text not in ones)
+        return fixed_size(sure)
+    size = fixed_size(one for one in sizes if one is None or one.text not in ones)
     return None if size is None or _is_of_input(size) else size
 
 
@@ -88,7 +88,7 @@ def _is_of_input(size: Expr) -> bool:
     return False
 
 
-def agreed(sizes: Iterable[Dim]) -> Dim:
+def fixed_size(sizes: Iterable[Dim]) -> Dim:
     """Of the texts for one size the first that depends on no input and no loop-carried size."""
     known = [size for size in sizes if size is not None]
     fixed = [size for size in known if not size.names]
@@ -142,7 +142,7 @@ class NewShape:
     sizes: tuple[Dim, ...]
     lengths: frozenset[int] = frozenset()
 
-    def kept(self, old: tuple[Dim, ...]) -> int:
+    def prefix_length(self, old: tuple[Dim, ...]) -> int:
         """How many leading axes stay as they are; a length that nobody knows is taken to."""
         for index, (one, two) in enumerate(zip(old, self.sizes, strict=False)):
             if one != two or (one is None and index not in self.lengths):
@@ -161,7 +161,7 @@ def reshape(array: Array, shape: NewShape, facts: dict[str, Expr]) -> Array:
     if len(minus) == 1:
         new[minus[0]] = _remaining(array, shape, minus[0], facts)
     elif array.rank is not None and not minus:
-        _note(array.known(array.rank), shape, facts)
+        _note(array.last_sizes(array.rank), shape, facts)
     return Array(tuple(new), len(new))
 
 
@@ -172,19 +172,19 @@ def _is_minus_one(size: Dim) -> bool:
 def _remaining(array: Array, shape: NewShape, hole: int, facts: dict[str, Expr]) -> Dim:
     if array.rank is None:
         return None
-    old = list(array.known(array.rank))
+    old = list(array.last_sizes(array.rank))
     for size in [one for index, one in enumerate(shape.sizes) if index != hole]:
         match = next((i for i, one in enumerate(old) if one is not None and one == size), None)
         if match is not None and size is not None:
             old.pop(match)
         elif not is_one(size):
-            return _divide(array.known(array.rank), shape, hole, facts)
+            return _divide(array.last_sizes(array.rank), shape, hole, facts)
     return simplify(old, facts)
 
 
 def _divide(old: tuple[Dim, ...], shape: NewShape, hole: int, facts: dict[str, Expr]) -> Dim:
     """Last resort: the leading axes agree, the rest divides."""
-    kept = min(shape.kept(old), hole)
+    kept = min(shape.prefix_length(old), hole)
     new = [*shape.sizes[kept:hole], *shape.sizes[hole + 1 :]]
     top, bottom = simplify([*old[kept:]], facts), simplify(new, facts)
     return ex.binary(top, ast.FloorDiv(), bottom) if top and bottom else None
@@ -199,7 +199,7 @@ def simplify(sizes: list[Dim], facts: dict[str, Expr]) -> Dim:
 
 
 def _note(old: tuple[Dim, ...], shape: NewShape, facts: dict[str, Expr]) -> None:
-    kept = shape.kept(old)
+    kept = shape.prefix_length(old)
     first, second = [*old[kept:]], [*shape.sizes[kept:]]
     before, after = simplify(first, facts), simplify(second, facts)
     if before and after and before.key != after.key and len(first) == 1 and len(second) > 1:
@@ -219,7 +219,7 @@ def einsum(equation: str, operands: list[Array], ones: Container[str] = ()) -> A
     if "..." not in output:
         return array_of(tuple(sizes.get(letter) for letter in output))
     front, _, end = output.partition("...")
-    hidden = [_hidden(letters, operand) for letters, operand in pairs if "..." in letters]
+    hidden = [_ellipsis_axes(letters, operand) for letters, operand in pairs if "..." in letters]
     known = [one for one in hidden if one is not None]
     tail = tuple(sizes.get(letter) for letter in end)
     if not known or len(known) < len(hidden):
@@ -227,7 +227,7 @@ def einsum(equation: str, operands: list[Array], ones: Container[str] = ()) -> A
     batch = broadcast(known, ones)
     assert batch.rank is not None
     start = tuple(sizes.get(letter) for letter in front)
-    return array_of((*start, *batch.known(batch.rank), *tail))
+    return array_of((*start, *batch.last_sizes(batch.rank), *tail))
 
 
 def _better(one: Dim, two: Dim) -> Dim:
@@ -237,12 +237,12 @@ def _better(one: Dim, two: Dim) -> Dim:
     return two if any(ex.is_input(name) for name in one.names) else one
 
 
-def _hidden(letters: str, operand: Array) -> Array | None:
+def _ellipsis_axes(letters: str, operand: Array) -> Array | None:
     """The axes that ``...`` stands for in one operand."""
     front, _, tail = letters.partition("...")
     if operand.rank is None or operand.rank < len(front) + len(tail):
         return None
-    return array_of(operand.known(operand.rank)[len(front) : operand.rank - len(tail)])
+    return array_of(operand.last_sizes(operand.rank)[len(front) : operand.rank - len(tail)])
 
 
 def _read_letters(letters: str, operand: Array, sizes: dict[str, Dim]) -> None:
@@ -271,7 +271,7 @@ def contract_last(left: Array, right: Array, ones: Container[str] = ()) -> Array
 
 
 def _without_last_two(array: Array, rank: int) -> Array:
-    return Array(array.known(rank)[:-2], rank - 2)
+    return Array(array.last_sizes(rank)[:-2], rank - 2)
 
 
 def paddings(padding: Value, count: int) -> tuple[int | str | None, ...]:
@@ -312,7 +312,7 @@ def window(size: Dim, kernel: Dim, stride: Dim, mode: int | str | None, dilation
     if size is None or stride is None:
         return None
     if mode in ("SAME", "SAME_LOWER"):
-        negative = _negated(size)
+        negative = _negate(size)
         if is_one(stride):
             return size
         return (
@@ -335,7 +335,7 @@ def window(size: Dim, kernel: Dim, stride: Dim, mode: int | str | None, dilation
     return ex.binary(steps, ast.Add(), ex.literal(1))
 
 
-def _negated(size: Expr) -> Expr:
+def _negate(size: Expr) -> Expr:
     if isinstance(size.node, ast.UnaryOp) and isinstance(size.node.op, ast.USub):
         return Expr(size.node.operand)
     return Expr(ast.UnaryOp(ast.USub(), size.node))

@@ -36,7 +36,7 @@ def bounds(size: Expr) -> tuple[Bound, Bound]:
         case ast.IfExp(body=yes, orelse=no):
             return _either(bounds(Expr(yes)), bounds(Expr(no)))
         case ast.BinOp(left=left, op=op, right=right):
-            return _combined(bounds(Expr(left)), op, bounds(Expr(right)))
+            return _combine(bounds(Expr(left)), op, bounds(Expr(right)))
     return None, None
 
 
@@ -57,7 +57,7 @@ def _either(one: tuple[Bound, Bound], other: tuple[Bound, Bound]) -> tuple[Bound
     return low, high
 
 
-def _combined(
+def _combine(
     one: tuple[Bound, Bound], op: ast.operator, other: tuple[Bound, Bound]
 ) -> tuple[Bound, Bound]:
     if isinstance(op, ast.Sub):
@@ -87,13 +87,13 @@ def exceeds_one(size: Expr | None) -> bool:
     return low is not None and low > 1
 
 
-def sliced(size: Expr | None, low: Expr | None, high: Expr | None) -> Expr | None:
+def slice_length(size: Expr | None, low: Expr | None, high: Expr | None) -> Expr | None:
     """Length of ``axis[low:high]`` of an axis of this size; bounds that are None are left out."""
     if size is None:
         return None
     start, end = _number(low, 0), _number(high, None)
     if low is not None and high is None and _is_negative(low):
-        return at_most(size, _negated(low))
+        return at_most(size, _negate(low))
     if start == "?" or end == "?":
         return ex.binary(_position(size, high, size), ast.Sub(), _position(size, low, _ZERO))
     if isinstance(start, int) and isinstance(end, int) and (start < 0) == (end < 0):
@@ -121,7 +121,7 @@ def _position(size: Expr, bound: Expr | None, default: Expr) -> Expr:
     if bound is None:
         return default
     if _is_negative(bound):
-        left = ex.binary(size, ast.Sub(), _negated(bound))
+        left = ex.binary(size, ast.Sub(), _negate(bound))
         return _not_negative(left) if bound.is_constant else left
     return at_most(size, bound)
 
@@ -162,6 +162,6 @@ def _is_negative(one: Expr) -> bool:
     return isinstance(one.node, ast.UnaryOp) and isinstance(one.node.op, ast.USub)
 
 
-def _negated(one: Expr) -> Expr:
+def _negate(one: Expr) -> Expr:
     assert isinstance(one.node, ast.UnaryOp)
     return Expr(one.node.operand)

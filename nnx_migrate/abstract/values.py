@@ -83,11 +83,11 @@ class Array(Value):
             return None
         return ex.input_size(self.path, index) if self.path else None
 
-    def known(self, count: int) -> tuple[Expr | None, ...]:
+    def last_sizes(self, count: int) -> tuple[Expr | None, ...]:
         """The last ``count`` axes."""
         return tuple(self.axis(index) for index in range(-count, 0))
 
-    def batched(self, count: int) -> Array:
+    def with_one_batch_axis(self, count: int) -> Array:
         """The array as what goes over windows of ``count - 2`` axes takes it: one batch axis before those.
 
         Linen's convolutions take none as well (one image), or several.
@@ -96,18 +96,18 @@ class Array(Value):
             return self
         is_read = self.origin is not None and len(self.tail) < count
         batch = ex.batch_size(self.origin[0]) if self.origin and is_read else self.axis(-count)
-        return replace(self, tail=(batch, *self.known(count - 1)), rank=count)
+        return replace(self, tail=(batch, *self.last_sizes(count - 1)), rank=count)
 
     def over_windows(self, spatial: tuple[Expr | None, ...], last: Expr | None) -> Array:
         """What a convolution or pooling makes of the array: other spatial axes, and another last one."""
         count = len(spatial) + 2
-        batched = self.batched(count)
+        batched = self.with_one_batch_axis(count)
         return Array((batched.axis(-count), *spatial, last), batched.rank)
 
     def with_last(self, last: Expr | None) -> Array:
         """The same array with another size of the last axis."""
         width = max(len(self.tail), min(self.rank or 4, 6))
-        return self.of((*self.known(width)[:-1], last))
+        return self.of((*self.last_sizes(width)[:-1], last))
 
     def of(self, tail: tuple[Expr | None, ...], more: int = 0) -> Array:
         """An array of other sizes that has ``more`` axes than this one."""
@@ -125,7 +125,7 @@ class Array(Value):
         gets one there may be a number.
         """
         least = self.least_behind(axis)
-        result = self.of(self.known(max(least - axis - 1, 0)) or (None,), more)
+        result = self.of(self.last_sizes(max(least - axis - 1, 0)) or (None,), more)
         return replace(result, least=max(least + more, 0))
 
     def least_behind(self, axis: int) -> int:

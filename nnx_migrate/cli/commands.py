@@ -137,7 +137,9 @@ def _undo(options: UndoOptions) -> int:
         raise UsageError(f"undo: {error.strerror or error}") from error
     for failure in undone.failures:
         printing.error(f"{failure.path.relative_to(root)}: {failure.reason}")
-    sys.stdout.write(f"{len(undone.restored)} restored, {len(undone.failures)} left as they are\n")
+    sys.stdout.write(
+        f"{len(undone.restored_files)} restored, {len(undone.failures)} left as they are\n"
+    )
     return 1 if undone.failures else 0
 
 

@@ -140,7 +140,7 @@ def _read(run: _Run) -> None:
     in_place = run.options.in_place
     try:
         run.journal = journals.load(run.root)
-        pending = journals.unfinished(run.journal, run.arguments) if in_place else None
+        pending = journals.unfinished_journal(run.journal, run.arguments) if in_place else None
     except JournalError as error:
         raise UsageError(str(error)) from error
     for path in run.discovery.files:
@@ -161,7 +161,7 @@ def _read(run: _Run) -> None:
 def _as_found(run: _Run, pending: Journal | None, path: Path, on_disk: bytes) -> bytes:
     name = journals.name_in(run.root, path)
     try:
-        return journals.as_found(run.root, pending, name, on_disk)
+        return journals.original_bytes(run.root, pending, name, on_disk)
     except JournalError as error:
         raise UsageError(str(error)) from error
 

@@ -91,7 +91,7 @@ def local(call: ShapeCall) -> Outcome:
     array = call.first
     if array is None or array.rank is None:
         return {"in_shape": None, **sizes}, out
-    return {"in_shape": together(list(array.known(array.rank))), **sizes}, out
+    return {"in_shape": together(list(array.last_sizes(array.rank))), **sizes}, out
 
 
 def transpose(call: ShapeCall) -> Outcome:

@@ -24,7 +24,7 @@ def shape(call: ShapeCall) -> Outcome:
     ids, features = call.first, call.size("features")
     if ids is None:
         return {}, ending(features)
-    lead = ids.known(3 if ids.rank is None else ids.rank)
+    lead = ids.last_sizes(3 if ids.rank is None else ids.rank)
     return {}, ids.of((*lead, features), 1)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from nnx_migrate.constructs.common.base import Code, Context, last, linen
 from nnx_migrate.constructs.common.rules import Construct, Example, NameRule
-from nnx_migrate.edit.expressions import dotted, expression
+from nnx_migrate.edit.expressions import dotted_node, expression
 
 # Same object in flax.linen.initializers and flax.nnx.initializers (a test compares them).
 SAME = (
@@ -39,7 +39,7 @@ def reference(symbol: str, context: Context) -> Code:
     if name in DEFAULTS:
         return Code(expression(DEFAULTS[name]), frozenset({"nnx"}))
     found = "nnx.initializers" if name == "initializers" else f"nnx.initializers.{name}"
-    return Code(dotted(found), frozenset({"nnx"}))
+    return Code(dotted_node(found), frozenset({"nnx"}))
 
 
 CONSTRUCT = Construct(

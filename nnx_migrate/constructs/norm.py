@@ -25,7 +25,7 @@ from nnx_migrate.constructs.common.base import Arguments, Code, LayerCall, Refus
 from nnx_migrate.constructs.common.layers import factory, missing_size, native_call, own, read
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer, same_names
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, Sizes
-from nnx_migrate.edit.expressions import display, integer, item, parenthesized
+from nnx_migrate.edit.expressions import display, integer, item, parenthesize
 
 _TAIL = ("axis_name", "axis_index_groups", "use_fast_variance", "force_float32_reductions")
 _AFFINE = ("use_bias", "use_scale", "bias_init", "scale_init")
@@ -97,7 +97,7 @@ def _own(layer: Layer, call: LayerCall, arguments: Arguments) -> Code | Refusal:
             f"build it by hand as `nnm.{layer.name}` with in_features (a size per feature axis)",
             call.call,
         )
-    shape = parenthesized(call.size("in_shape"))
+    shape = parenthesize(call.size("in_shape"))
     sizes = [item(shape, integer(position)) for position in positions]
     single = isinstance(axes, ast.Constant | ast.UnaryOp)
     return own(layer, call, {"in_features": sizes[0] if single else display(sizes)})

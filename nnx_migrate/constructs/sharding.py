@@ -41,7 +41,7 @@ from nnx_migrate.constructs.common.base import (
 from nnx_migrate.constructs.common.references import table
 from nnx_migrate.constructs.common.rules import CallRule, Construct, Example, NameRule, RefusalRule
 from nnx_migrate.edit.calls import call as made_call
-from nnx_migrate.edit.expressions import Expression, dotted
+from nnx_migrate.edit.expressions import Expression, dotted_node
 from nnx_migrate.model import Confidence
 
 # The same objects under public names outside flax.linen (a test compares them).
@@ -114,7 +114,7 @@ _UNCONSTRAINED = (
 
 
 def _partitioning(symbol: str, _: Context) -> Code:
-    return _code_to_review(dotted(f"nnm.{last(symbol)}"), "nnm")
+    return _code_to_review(dotted_node(f"nnm.{last(symbol)}"), "nnm")
 
 
 def _code_to_review(node: Expression, root: str) -> Code:
@@ -129,7 +129,7 @@ def _convert_logical(call: LayerCall) -> Code:
             left = call.comments_without([init, names])
             node = made_call("nnx.with_metadata", *arguments, left=left, unit=call.source.unit)
             return _code_to_review(node, "nnx")
-    function = dotted(f"nnm.{last(call.symbol or '')}")
+    function = dotted_node(f"nnm.{last(call.symbol or '')}")
     return _code_to_review(same_call(function, call.call, call.source, keep_placement=True), "nnm")
 
 

@@ -40,7 +40,7 @@ def rnn(call: ShapeCall) -> Outcome:
     """What the cell returns, step by step."""
     cell, array = call.field("cell"), call.array(0, "inputs")
     call.analysis.prove(array, least=2)  # steps, each with features
-    step = Array(array.known(1) if array else (None,), None)
+    step = Array(array.last_sizes(1) if array else (None,), None)
     carry: Value = call.kwargs.get("initial_carry", Unknown())
     if isinstance(carry, Unknown) and isinstance(cell, Submodule):
         carry = carry_of(cell)

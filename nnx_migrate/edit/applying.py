@@ -8,14 +8,14 @@ from typing import Any
 import libcst as cst
 
 from nnx_migrate.edit.expressions import code_of, in_quotes
-from nnx_migrate.edit.fitting import Place, Unrenderable, fitted
+from nnx_migrate.edit.fitting import Place, Unrenderable, fit
 from nnx_migrate.edit.statements import (
     GONE,
     after,
     comment_lines,
-    commented,
     rewritten_block,
     skip,
+    with_comments_around,
 )
 from nnx_migrate.edit.visiting import Kinds, may_hold_edits
 from nnx_migrate.edit.walking import comments_in
@@ -90,23 +90,23 @@ class _Apply(cst.CSTTransformer):
             if isinstance(original, cst.SimpleStatementSuite):
                 return self._suite(original, updated)
             if isinstance(original, cst.FunctionDef | cst.ClassDef):
-                return self._decorated(original, updated)
+                return self._with_decorators(original, updated)
             if isinstance(original, cst.FormattedStringExpression):
                 return self._field(original, updated)
             self._quotes.pop()
         place = self._edits.get(id(original))
         if place is None or original is self._root or _is_statement(original):
             return updated
-        made = self._made(place)
+        made = self._replacement(place)
         if isinstance(original, cst.ImportAlias):
             return cst.FlattenSentinel(made)
         if made is GONE:
             return updated
         self._last = place
-        made = fitted(made, original, place)
+        made = fit(made, original, place)
         return _in_string(made, place, self._quotes) if self._quotes else made
 
-    def _made(self, place: Place) -> Any:
+    def _replacement(self, place: Place) -> Any:
         key = id(place.node)
         if key not in self._done:
             self._done[key] = self._make(place)
@@ -136,17 +136,17 @@ class _Apply(cst.CSTTransformer):
         """What a statement of a block becomes; None: itself."""
         place = self._edits.get(id(old))
         if place is not None:
-            found: Sequence[Any] = self._made(place)
+            found: Sequence[Any] = self._replacement(place)
             return found
         if not isinstance(old, cst.SimpleStatementLine):
             return None
         if not any(id(one) in self._edits for one in old.body):
             return None
         if len(old.body) == 1:
-            return placed(old, self._made(self._edits[id(old.body[0])]))
-        return self._shared(old)
+            return in_place_of(old, self._replacement(self._edits[id(old.body[0])]))
+        return self._split_line(old)
 
-    def _shared(self, old: cst.SimpleStatementLine) -> Sequence[Any]:
+    def _split_line(self, old: cst.SimpleStatementLine) -> Sequence[Any]:
         """Statements of one line: each gets its own."""
         found: list[Any] = []
         for small in old.body:
@@ -156,8 +156,8 @@ class _Apply(cst.CSTTransformer):
                 changed = changed.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
                 found.append(cst.SimpleStatementLine([changed]))
             else:
-                found += self._made(place)
-        return placed(old, found)
+                found += self._replacement(place)
+        return in_place_of(old, found)
 
     def _suite(self, original: cst.SimpleStatementSuite, updated: Any) -> Any:
         """``def f(): pass`` becomes a block when a statement in it is replaced."""
@@ -167,13 +167,13 @@ class _Apply(cst.CSTTransformer):
         for small, new in zip(original.body, updated.body, strict=True):
             place = self._edits.get(id(small))
             new = new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-            found += [cst.SimpleStatementLine([new])] if place is None else self._made(place)
+            found += [cst.SimpleStatementLine([new])] if place is None else self._replacement(place)
         return cst.IndentedBlock(found or [skip()], header=original.trailing_whitespace)
 
-    def _decorated(self, original: Any, updated: Any) -> Any:
+    def _with_decorators(self, original: Any, updated: Any) -> Any:
         """A definition without the decorators that go; their comments stay above it."""
         gone = [
-            place is not None and self._made(place) is GONE
+            place is not None and self._replacement(place) is GONE
             for place in (self._edits.get(id(one.decorator)) for one in original.decorators)
         ]
         if not any(gone):
@@ -200,7 +200,7 @@ def _is_statement(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement)
 
 
-def placed(line: Any, statements: Sequence[Any]) -> Sequence[Any]:
+def in_place_of(line: Any, statements: Sequence[Any]) -> Sequence[Any]:
     """Statements in the place of a line, with its comments; no statements as they are."""
     if not statements:
         return statements
@@ -211,11 +211,14 @@ def placed(line: Any, statements: Sequence[Any]) -> Sequence[Any]:
     if isinstance(first, cst.SimpleStatementLine) and first.trailing_whitespace.comment is None:
         first = first.with_changes(trailing_whitespace=trailing)
     elif trailing.comment is not None:
-        first = commented(first, [trailing.comment.value])
-    return [after(line.leading_lines, first), *(_ended(one, trailing.newline) for one in more)]
+        first = with_comments_around(first, [trailing.comment.value])
+    return [
+        after(line.leading_lines, first),
+        *(_with_line_end(one, trailing.newline) for one in more),
+    ]
 
 
-def _ended(statement: Any, newline: cst.Newline) -> Any:
+def _with_line_end(statement: Any, newline: cst.Newline) -> Any:
     """A new line with the line end of the one in whose place it stands."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return statement

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nnx_migrate.edit.expressions import Expression, Written, element, operand, unenclosed, written
+from nnx_migrate.edit.expressions import (
+    Expression,
+    ExpressionLike,
+    as_node,
+    element,
+    loose_types,
+    operand,
+)
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.walking import comments_in
 
@@ -44,14 +51,14 @@ class Argument:
     comments: Comments = NONE
 
 
-def named(keyword: str, value: Written) -> Argument:
+def named(keyword: str, value: ExpressionLike) -> Argument:
     """``keyword=value``."""
-    return Argument(written(value), keyword)
+    return Argument(as_node(value), keyword)
 
 
 def call(
-    function: Written,
-    *arguments: Argument | Written,
+    function: ExpressionLike,
+    *arguments: Argument | ExpressionLike,
     left: Sequence[str] = (),
     unit: str = UNIT,
 ) -> cst.Call:
@@ -64,22 +71,22 @@ def call(
     """
     match arguments:
         case [cst.GeneratorExp(lpar=[]) as only]:
-            return cst.Call(operand(written(function)), [cst.Arg(only)])
+            return cst.Call(operand(as_node(function)), [cst.Arg(only)])
     given = [_argument(one) for one in arguments]
     if left and given:
         first = given[0]
         given[0] = replace(
             first, comments=replace(first.comments, above=(*left, *first.comments.above))
         )
-    made = cst.Call(operand(written(function)), [_arg(one) for one in given])
+    made = cst.Call(operand(as_node(function)), [_arg(one) for one in given])
     if any(one.comments for one in given):
         return on_lines(made, [one.comments for one in given], unit)
-    args = [one.with_changes(comma=_SPACED()) for one in made.args[:-1]]
+    args = [one.with_changes(comma=_COMMA_SPACE()) for one in made.args[:-1]]
     return made.with_changes(args=[*args, *made.args[-1:]])
 
 
-def _argument(one: Argument | Written) -> Argument:
-    return one if isinstance(one, Argument) else Argument(written(one))
+def _argument(one: Argument | ExpressionLike) -> Argument:
+    return one if isinstance(one, Argument) else Argument(as_node(one))
 
 
 def _arg(one: Argument) -> cst.Arg:
@@ -92,13 +99,13 @@ def _arg(one: Argument) -> cst.Arg:
 
 def bare(value: Expression) -> Expression:
     """A value without the parentheses that it needs no more between those of a call."""
-    held = len(value.lpar) != 1 or isinstance(value, unenclosed())
+    held = len(value.lpar) != 1 or isinstance(value, loose_types())
     if held or any(comments_in(one) for one in (*value.lpar, *value.rpar)):
         return value
     return value.with_changes(lpar=[], rpar=[])
 
 
-def _SPACED() -> cst.Comma:
+def _COMMA_SPACE() -> cst.Comma:
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
@@ -132,7 +139,7 @@ def _line_end(
 
 
 def with_arguments(
-    node: Any, more: Iterable[Argument | Written], unit: str = UNIT, *, first: bool = False
+    node: Any, more: Iterable[Argument | ExpressionLike], unit: str = UNIT, *, first: bool = False
 ) -> Any:
     """A call as it is written with further arguments, last or ``first``.
 
@@ -179,7 +186,7 @@ def _known_arguments(node: cst.Call) -> list[Argument]:
 def _leading(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
     """Arguments before those of a call, each on a line of its own if those are."""
     before = node.whitespace_before_args
-    comma = _SPACED()
+    comma = _COMMA_SPACE()
     if isinstance(before, cst.ParenthesizedWhitespace):
         plain = before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
         comma = cst.Comma(whitespace_after=plain)
@@ -196,7 +203,7 @@ def _following(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
     if not isinstance(end, cst.ParenthesizedWhitespace):
         tail = last.comma if has_comma else cst.MaybeSentinel.DEFAULT
         between = [last, *args[:-1]]
-        spaced = [one.with_changes(comma=_SPACED()) for one in between]
+        spaced = [one.with_changes(comma=_COMMA_SPACE()) for one in between]
         spaced[0] = spaced[0].with_changes(whitespace_after_arg=tight)
         final = args[-1].with_changes(comma=tail, whitespace_after_arg=end)
         if has_comma:
@@ -241,7 +248,7 @@ def argument_comments(node: cst.Call) -> list[Comments]:
         after: list[tuple[list[str], list[str]]] = [_gap(one.whitespace_after_arg)]
         if isinstance(one.comma, cst.Comma):
             after += [_gap(one.comma.whitespace_before), _gap(one.comma.whitespace_after)]
-        gaps.append(_joined(after))
+        gaps.append(_join(after))
     found = []
     for index in range(len(node.args)):
         above = gaps[0][0] + gaps[0][1] if index == 0 else gaps[index][1]
@@ -259,7 +266,7 @@ def _gap(space: Any) -> tuple[list[str], list[str]]:
     return ending, [one.comment.value for one in space.empty_lines if one.comment]
 
 
-def _joined(gaps: list[tuple[list[str], list[str]]]) -> tuple[list[str], list[str]]:
+def _join(gaps: list[tuple[list[str], list[str]]]) -> tuple[list[str], list[str]]:
     """The comments of several gaps in a row as of one; only the first can end the line."""
     ending, lines = gaps[0]
     for behind, below in gaps[1:]:

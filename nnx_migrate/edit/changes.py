@@ -11,19 +11,19 @@ import libcst as cst
 from nnx_migrate.edit import imports
 from nnx_migrate.edit.data import EditError, ImportChange, Line, NewImport
 from nnx_migrate.edit.draft import Draft
-from nnx_migrate.edit.expressions import dotted as dotted_node
+from nnx_migrate.edit.expressions import dotted_node
 from nnx_migrate.edit.walking import comments_in
 
 
 def change_import(draft: Draft, statement: ast.stmt, change: ImportChange) -> None:
     """Make an import statement what ``change`` says, in its place."""
     if not change.after and not change.positions:
-        draft.change(statement, lambda node: _renamed(node, change))
+        draft.change(statement, lambda node: _rename(node, change))
     else:
         draft.change_lines(statement, lambda node: _lines(node, change))
 
 
-def _renamed(node: Any, change: ImportChange) -> Any:
+def _rename(node: Any, change: ImportChange) -> Any:
     if change.names is not None:
         return imports.with_names(node, change.names)
     return node if change.module is None else imports.with_module(node, change.module)
@@ -33,7 +33,7 @@ def _lines(node: Any, change: ImportChange) -> list[Line]:
     if change.positions and change.module is not None:
         first = imports.move_names(node, change.positions, change.module)
     else:
-        first = [Line(_renamed(node, change))]
+        first = [Line(_rename(node, change))]
     return [*first, *_new(change.after)]
 
 

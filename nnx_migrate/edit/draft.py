@@ -17,8 +17,8 @@ import libcst as cst
 
 from nnx_migrate.edit.data import EditError, Line
 from nnx_migrate.edit.pairing import PairingError, pair
-from nnx_migrate.edit.parsing import check_line_ends, parsed
-from nnx_migrate.edit.statements import comment_lines, commented
+from nnx_migrate.edit.parsing import check_line_ends, parse
+from nnx_migrate.edit.statements import comment_lines, with_comments_around
 from nnx_migrate.edit.visiting import may_hold_edits
 
 Edit = Callable[[Any], Any]  # the node, edits inside it already made -> its replacement
@@ -66,13 +66,13 @@ class Draft:
         places: list[list[ast.AST]] = [[] for _ in parts]
         for place in (*self._edits, *self._lines):
             places[bisect_right(firsts, getattr(place, "lineno", 0)) - 1].append(place)
-        return "".join(map(self._written, parts, places))
+        return "".join(map(self._write, parts, places))
 
-    def _written(self, part: _Part, places: list[ast.AST]) -> str:
+    def _write(self, part: _Part, places: list[ast.AST]) -> str:
         """The text of one part with its edits made."""
         if not places:
             return part.text + part.rest
-        module = parsed(part.text, max(part.first, 1))
+        module = parse(part.text, max(part.first, 1))
         if module.code != part.text:
             raise EditError(f"LibCST changes white space in what begins on line {part.first}")
         try:
@@ -150,7 +150,7 @@ class _Apply(cst.CSTTransformer):
         if self._lines and isinstance(original, cst.SimpleStatementLine):
             return self._split(original, updated)
         if self._lines and isinstance(original, cst.SimpleStatementSuite):
-            return updated.with_changes(body=self._joined(original, updated))
+            return updated.with_changes(body=self._join(original, updated))
         return updated
 
     def _split(self, original: cst.SimpleStatementLine, updated: Any) -> Any:
@@ -158,7 +158,7 @@ class _Apply(cst.CSTTransformer):
         if not any(one in self._lines for one in original.body):
             return updated
         if len(original.body) > 1:
-            return updated.with_changes(body=self._joined(original, updated))
+            return updated.with_changes(body=self._join(original, updated))
         first, *more = self._lines[original.body[0]](updated.body[0])
         above = [*updated.leading_lines, *comment_lines(first.above)]
         if first.beside is not None and updated.trailing_whitespace.comment is not None:
@@ -166,10 +166,10 @@ class _Apply(cst.CSTTransformer):
             first = replace(first, beside=None)
         head = updated.with_changes(body=[first.statement], leading_lines=above)
         return cst.FlattenSentinel(
-            [commented(head, (), first.beside), *(_own_line(one) for one in more)]
+            [with_comments_around(head, (), first.beside), *(_own_line(one) for one in more)]
         )
 
-    def _joined(self, original: Any, updated: Any) -> list[cst.BaseSmallStatement]:
+    def _join(self, original: Any, updated: Any) -> list[cst.BaseSmallStatement]:
         found: list[cst.BaseSmallStatement] = []
         for old, new in zip(original.body, updated.body, strict=True):
             edit = self._lines.get(old)
@@ -185,5 +185,5 @@ class _Apply(cst.CSTTransformer):
 
 def _own_line(line: Line) -> cst.SimpleStatementLine:
     made = cst.SimpleStatementLine(body=[line.statement])
-    own: cst.SimpleStatementLine = commented(made, line.above, line.beside)
+    own: cst.SimpleStatementLine = with_comments_around(made, line.above, line.beside)
     return own

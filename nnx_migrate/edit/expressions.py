@@ -1,6 +1,6 @@
 """Expressions as LibCST nodes, so that whoever writes one never thinks of commas or parentheses.
 
-A parameter of type `Written` takes a node, or a dotted name as a string.
+A parameter of type `ExpressionLike` takes a node, or a dotted name as a string.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from nnx_migrate.edit.syntax import cst
 
 Expression: TypeAlias = "cst.BaseExpression"
-Written: TypeAlias = "cst.BaseExpression | str"
+ExpressionLike: TypeAlias = "cst.BaseExpression | str"
 
 
 @lru_cache(maxsize=1 << 10)  # what is laid out is measured again and again
@@ -34,7 +34,7 @@ def expression(text: str) -> Expression:
 
 
 @lru_cache(maxsize=4096)
-def dotted(name: str) -> cst.Name | cst.Attribute:
+def dotted_node(name: str) -> cst.Name | cst.Attribute:
     """``a.b.c`` as a node."""
     head, *rest = name.split(".")
     node: cst.Name | cst.Attribute = cst.Name(head)
@@ -43,9 +43,9 @@ def dotted(name: str) -> cst.Name | cst.Attribute:
     return node
 
 
-def written(value: Written) -> Expression:
+def as_node(value: ExpressionLike) -> Expression:
     """A node as it is, a dotted name as a node."""
-    found: Expression = dotted(value) if isinstance(value, str) else value
+    found: Expression = dotted_node(value) if isinstance(value, str) else value
     return found
 
 
@@ -70,7 +70,7 @@ def integer(value: int) -> Expression:
 # ---- parentheses
 
 
-def parenthesized(node: Expression) -> Expression:
+def parenthesize(node: Expression) -> Expression:
     """The expression in one more pair of parentheses."""
     return node.with_changes(
         lpar=[cst.LeftParen(), *node.lpar], rpar=[*node.rpar, cst.RightParen()]
@@ -88,39 +88,39 @@ def is_operand(node: Expression) -> bool:
 
 def operand(node: Expression) -> Expression:
     """The expression, in parentheses unless it is one operand."""
-    return node if is_operand(node) else parenthesized(node)
+    return node if is_operand(node) else parenthesize(node)
 
 
 def is_element(node: Expression) -> bool:
     """Whether it stands between commas as it is."""
-    return bool(node.lpar) or not isinstance(node, unenclosed())
+    return bool(node.lpar) or not isinstance(node, loose_types())
 
 
-def unenclosed() -> tuple[type, ...]:
+def loose_types() -> tuple[type, ...]:
     """What needs parentheses between commas."""
     return cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp
 
 
-def element(node: Written) -> Expression:
+def element(node: ExpressionLike) -> Expression:
     """The expression, in parentheses where it could not stand between commas."""
-    node = written(node)
-    return node if is_element(node) else parenthesized(node)
+    node = as_node(node)
+    return node if is_element(node) else parenthesize(node)
 
 
 # ---- operators
 
 
-def attribute(value: Written, name: str) -> Expression:
+def attribute(value: ExpressionLike, name: str) -> Expression:
     """``value.name``."""
-    return cst.Attribute(operand(written(value)), cst.Name(name))
+    return cst.Attribute(operand(as_node(value)), cst.Name(name))
 
 
-def item(value: Written, index: Expression) -> Expression:
+def item(value: ExpressionLike, index: Expression) -> Expression:
     """``value[index]``."""
-    return cst.Subscript(operand(written(value)), [cst.SubscriptElement(cst.Index(index))])
+    return cst.Subscript(operand(as_node(value)), [cst.SubscriptElement(cst.Index(index))])
 
 
-def contents(value: Written) -> Expression:
+def contents(value: ExpressionLike) -> Expression:
     """``value[...]``: what a Variable holds."""
     return item(value, cst.Ellipsis())
 
@@ -195,7 +195,7 @@ def _tight(test: Expression) -> Expression:
     """The test, in parentheses where ``and`` would take it apart."""
     loose = isinstance(test, cst.IfExp | cst.Lambda | cst.NamedExpr)
     is_or = isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or)
-    return parenthesized(test) if (loose or is_or) and not test.lpar else test
+    return parenthesize(test) if (loose or is_or) and not test.lpar else test
 
 
 def is_none(value: Expression) -> Expression:
@@ -213,7 +213,7 @@ def either(test: Expression, body: Expression, orelse: Expression) -> Expression
     """``body if test else orelse``."""
     loose = (cst.IfExp, cst.Lambda, cst.NamedExpr)
     parts = [
-        parenthesized(one) if isinstance(one, loose) and not one.lpar else one
+        parenthesize(one) if isinstance(one, loose) and not one.lpar else one
         for one in (body, test)
     ]
     return cst.IfExp(body=parts[0], test=parts[1], orelse=orelse)
@@ -231,7 +231,7 @@ def generator(value: Expression, target: Any, over: Expression) -> Expression:
     return cst.GeneratorExp(value, cst.CompFor(target, over), lpar=[], rpar=[])
 
 
-def numbered(name: str, index: Expression) -> Expression:
+def numbered_name(name: str, index: Expression) -> Expression:
     """``f"name_{index}"``."""
     parts = [cst.FormattedStringText(f"{name}_"), cst.FormattedStringExpression(index)]
     return cst.FormattedString(parts)

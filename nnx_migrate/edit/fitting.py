@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnx_migrate.edit.data import EditError
-from nnx_migrate.edit.expressions import is_element, is_operand, parenthesized
+from nnx_migrate.edit.expressions import is_element, is_operand, parenthesize
 from nnx_migrate.edit.syntax import cst
 
 # Fields of a parent that take any expression except a bare tuple, a walrus or a yield.
@@ -57,7 +57,7 @@ class Place:
     field: str
 
 
-def fitted(replacement: Any, old: Any, place: Place) -> Any:
+def fit(replacement: Any, old: Any, place: Place) -> Any:
     """A replacement with the parentheses that it had, and those that it needs."""
     if not isinstance(old, cst.BaseExpression):
         return replacement
@@ -68,7 +68,7 @@ def fitted(replacement: Any, old: Any, place: Place) -> Any:
             lpar=[*old.lpar, *replacement.lpar], rpar=[*replacement.rpar, *old.rpar]
         )
     elif not _fits(replacement, place):
-        replacement = parenthesized(replacement)
+        replacement = parenthesize(replacement)
     return replacement
 
 

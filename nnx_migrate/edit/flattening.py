@@ -14,7 +14,7 @@ _NOTHING = cst.SimpleWhitespace("")
 _SPACE = cst.SimpleWhitespace(" ")
 
 
-def flattened(node: Any) -> Any:
+def flatten(node: Any) -> Any:
     """The node on one line. Comments inside are lost, and strings over several lines stay so."""
     return node.visit(_Flat())
 
@@ -29,9 +29,9 @@ class _Flat(cst.CSTTransformer):
             case cst.SimpleWhitespace(value=value) if "\n" in value:
                 return _SPACE
             case cst.Call():
-                return _bracketed(updated, original, "args", "whitespace_before_args")
+                return _flatten_brackets(updated, original, "args", "whitespace_before_args")
             case cst.Tuple() | cst.List() | cst.Set() | cst.Dict():
-                return _bracketed(updated, original, "elements")
+                return _flatten_brackets(updated, original, "elements")
             case cst.LeftParen() | cst.LeftSquareBracket() | cst.LeftCurlyBrace() if _ends_line(
                 original, "whitespace_after"
             ):
@@ -59,7 +59,7 @@ def _closing(node: Any) -> Any:
     return cst.RightParen()
 
 
-def _bracketed(updated: Any, original: Any, field: str, opening: str | None = None) -> Any:
+def _flatten_brackets(updated: Any, original: Any, field: str, opening: str | None = None) -> Any:
     """A call or display without the comma and the line ends of its last element."""
     if opening is not None and _ends_line(original, opening):
         updated = updated.with_changes(**{opening: _NOTHING})

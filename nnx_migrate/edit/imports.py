@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 from nnx_migrate.edit.data import Line
-from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.expressions import dotted_node
 from nnx_migrate.edit.syntax import cst
 
 _Gap: TypeAlias = "cst.BaseParenthesizableWhitespace"
@@ -17,13 +17,13 @@ _Gap: TypeAlias = "cst.BaseParenthesizableWhitespace"
 
 def import_module(name: str, alias: str | None = None) -> cst.Import:
     """``import name`` or ``import name as alias``."""
-    return cst.Import([cst.ImportAlias(dotted(name), asname=_as(alias))])
+    return cst.Import([cst.ImportAlias(dotted_node(name), asname=_as(alias))])
 
 
 def import_from(module: str, names: Sequence[tuple[str, str | None]]) -> cst.ImportFrom:
     """``from module import name as alias, ...``."""
     aliases = [cst.ImportAlias(cst.Name(name), asname=_as(alias)) for name, alias in names]
-    return cst.ImportFrom(dotted(module), aliases)
+    return cst.ImportFrom(dotted_node(module), aliases)
 
 
 def _as(alias: str | None) -> cst.AsName | None:
@@ -32,13 +32,13 @@ def _as(alias: str | None) -> cst.AsName | None:
 
 def with_module(statement: cst.ImportFrom, module: str) -> cst.ImportFrom:
     """The statement importing the same names from another module."""
-    return statement.with_changes(module=dotted(module))
+    return statement.with_changes(module=dotted_node(module))
 
 
 def with_names(statement: cst.Import, names: Sequence[str]) -> cst.Import:
     """``import a as x, b`` with other modules, aliases as they are."""
     changed = [
-        alias.with_changes(name=dotted(name))
+        alias.with_changes(name=dotted_node(name))
         for alias, name in zip(statement.names, names, strict=True)
     ]
     return statement.with_changes(names=changed)
@@ -63,7 +63,7 @@ def move_names(statement: cst.ImportFrom, positions: Collection[int], module: st
         moved.append(alias)
         above += _own_lines(between[-1]) if before is between[-1] else []
         beside += _beside(after)
-        between[-1] = _joined(between[-1], after)
+        between[-1] = _join(between[-1], after)
     rest = _rebuilt(statement, kept, between)
     names = [
         one.with_changes(comma=cst.MaybeSentinel.DEFAULT)
@@ -71,7 +71,7 @@ def move_names(statement: cst.ImportFrom, positions: Collection[int], module: st
         else one.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
         for one in moved
     ]
-    new = cst.ImportFrom(dotted(module), names)
+    new = cst.ImportFrom(dotted_node(module), names)
     return [Line(rest), Line(new, (*above, *beside[1:]), beside[0] if beside else None)]
 
 
@@ -165,7 +165,7 @@ def _space(gap: _Gap) -> _Gap:
     return cst.SimpleWhitespace(" ") if empty else gap
 
 
-def _joined(before: _Gap, after: _Gap) -> _Gap:
+def _join(before: _Gap, after: _Gap) -> _Gap:
     """White space where a name is gone: what stood beside the name before it, then what follows."""
     if not isinstance(before, cst.ParenthesizedWhitespace):
         return before if isinstance(after, cst.SimpleWhitespace) else _bare(after)

@@ -61,7 +61,7 @@ class _Pairing:
         self.starts = starts
         self.pairs: Pairs = {}
 
-    def wanted(self, a: Any) -> bool:
+    def holds_target(self, a: Any) -> bool:
         """Whether a wanted place begins inside this node."""
         if self.starts is None:
             return True
@@ -81,7 +81,7 @@ class _Pairing:
 
     def statement(self, a: ast.stmt, c: Any) -> None:
         """One statement and what is in it."""
-        if not self.wanted(a):
+        if not self.holds_target(a):
             return
         self.pairs[a] = c
         walk = _STATEMENTS.get(type(a))
@@ -90,7 +90,7 @@ class _Pairing:
 
     def expression(self, a: Any, c: Any) -> None:
         """One expression and what is in it."""
-        if not self.wanted(a):
+        if not self.holds_target(a):
             return
         self.pairs[a] = c
         walk = _EXPRESSIONS.get(type(a)) or (_call if isinstance(a, ast.Call) else None)
@@ -228,7 +228,7 @@ def _assign(walk: _Pairing, a: ast.Assign, c: Any) -> None:
     walk.expression(a.value, c.value)
 
 
-def _annotated(walk: _Pairing, a: ast.AnnAssign, c: Any) -> None:
+def _pair_annotation(walk: _Pairing, a: ast.AnnAssign, c: Any) -> None:
     walk.expression(a.target, c.target)
     walk.expression(a.annotation, c.annotation.annotation)
     walk.maybe(a.value, c.value)
@@ -333,23 +333,23 @@ def _compare(walk: _Pairing, a: ast.Compare, c: Any) -> None:
     walk.all(a.comparators, [one.comparator for one in c.comparisons])
 
 
-def _joined(walk: _Pairing, a: ast.JoinedStr, c: Any) -> None:
+def _pair_string_parts(walk: _Pairing, a: ast.JoinedStr, c: Any) -> None:
     """Expressions in an f-string, also where plain strings stand beside it."""
     strings = (one for one in _pieces(c) if isinstance(one, cst.FormattedString))
-    _formatted(walk, a, [part for one in strings for part in one.parts])
+    _pair_format_parts(walk, a, [part for one in strings for part in one.parts])
 
 
-def _formatted(walk: _Pairing, a: ast.JoinedStr, parts: Sequence[Any]) -> None:
+def _pair_format_parts(walk: _Pairing, a: ast.JoinedStr, parts: Sequence[Any]) -> None:
     """Expressions in the parts of an f-string, and in their formats."""
     fields = [one for one in a.values if isinstance(one, ast.FormattedValue)]
     nodes = [one for one in parts if isinstance(one, cst.FormattedStringExpression)]
     for one, node in zip(fields, nodes, strict=True):
-        _unfenced(walk, one.value, node.expression)
+        _pair_old_string_parts(walk, one.value, node.expression)
         if isinstance(one.format_spec, ast.JoinedStr) and node.format_spec:
-            _formatted(walk, one.format_spec, node.format_spec)
+            _pair_format_parts(walk, one.format_spec, node.format_spec)
 
 
-def _unfenced(walk: _Pairing, a: ast.expr, c: Any) -> None:
+def _pair_old_string_parts(walk: _Pairing, a: ast.expr, c: Any) -> None:
     """Before Python 3.12 what stands in an f-string has no positions of its own."""
     starts, walk.starts = walk.starts, None
     walk.expression(a, c)
@@ -390,7 +390,7 @@ _STATEMENTS: dict[type, _Walk] = {
     ast.Match: _match,
     ast.Assign: _assign,
     ast.AugAssign: _fields(("target", "target"), ("value", "value")),
-    ast.AnnAssign: _annotated,
+    ast.AnnAssign: _pair_annotation,
     ast.Expr: _fields(("value", "value")),
     ast.Return: _fields(("value", "value")),
     ast.Raise: _raise,
@@ -423,5 +423,5 @@ _EXPRESSIONS: dict[type, _Walk] = {
     ast.Await: _fields(("value", "expression")),
     ast.Yield: _fields(("value", "value")),
     ast.YieldFrom: _yield_from,
-    ast.JoinedStr: _joined,
+    ast.JoinedStr: _pair_string_parts,
 }

@@ -20,7 +20,7 @@ def check_line_ends(text: str) -> None:
         raise EditError("it has line ends of a carriage return alone; use \\n or \\r\\n")
 
 
-def parsed(text: str, first: int = 1) -> cst.Module:
+def parse(text: str, first: int = 1) -> cst.Module:
     """LibCST's tree of a text that begins on the line ``first`` of its file.
 
     Raises:

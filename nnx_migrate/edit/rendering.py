@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from nnx_migrate.edit.calls import NONE, Argument, Comments
-from nnx_migrate.edit.expressions import attribute, dotted, string
+from nnx_migrate.edit.expressions import attribute, dotted_node, string
 from nnx_migrate.edit.fitting import Place, Unrenderable
 from nnx_migrate.edit.page import Page, page_of
 from nnx_migrate.edit.sources import Sources, sources_of
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import refitted
+from nnx_migrate.edit.wrapping import refit
 
 Made: TypeAlias = Any  # an expression, a sequence of statements, or GONE
 Replacement: TypeAlias = "Made | Callable[[Renderer], Made]"
@@ -75,9 +75,9 @@ class Renderer:
             Unrenderable: the node is not in the file, or an edit inside an f-string does not fit.
         """
         edit = self.edits.get(id(node))
-        return self.inner(node) if edit is None else self.made(edit)
+        return self.inner(node) if edit is None else self.replacement(edit)
 
-    def made(self, edit: Replacement) -> Made:
+    def replacement(self, edit: Replacement) -> Made:
         """What a replacement is here."""
         return edit(self) if callable(edit) else edit
 
@@ -107,7 +107,7 @@ class Renderer:
         found = self.sources.pairs.get(id(node))
         if found is None:
             return self._new(node)
-        places = self._edited(node)
+        places = self._edit_places(node)
         if not places:
             return found
         from nnx_migrate.edit.applying import apply
@@ -117,14 +117,14 @@ class Renderer:
             places,
             self._way(places, node),
             self.sources.pairs,
-            lambda place: self.made(self.edits[id(place.node)]),
-            self._refitted,
+            lambda place: self.replacement(self.edits[id(place.node)]),
+            self._refit,
         )
 
-    def _refitted(self, old: Any, new: Any) -> Any:
+    def _refit(self, old: Any, new: Any) -> Any:
         """A line with the edits made in it, which may be too long now."""
         column = None if new is old else self.sources.columns.get(id(old))
-        return new if column is None else refitted(old, new, column, self.page)
+        return new if column is None else refit(old, new, column, self.page)
 
     def line(self, statement: ast.stmt) -> Any:
         """The line of a statement, comments included, with the edits inside it applied.
@@ -140,27 +140,27 @@ class Renderer:
             return cst.SimpleStatementLine(
                 [small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]
             )
-        return self._refitted(line, line.with_changes(body=[small]))
+        return self._refit(line, line.with_changes(body=[small]))
 
     def lines(self, statement: ast.stmt) -> list[Any]:
         """A statement, its own edit applied, with the comments of its line."""
         edit = self.edits.get(id(statement))
         if edit is None:
             return [self.line(statement)]
-        from nnx_migrate.edit.applying import placed
+        from nnx_migrate.edit.applying import in_place_of
 
         line = self.sources.lines.get(id(statement))
-        found = self.made(edit)
-        return list(found if line is None else placed(line, found))
+        found = self.replacement(edit)
+        return list(found if line is None else in_place_of(line, found))
 
     def render_module(self) -> Any:
         """The whole file with all edits applied."""
         return self.inner(self.tree)
 
-    def settled(self) -> Renderer:
+    def after_top_edits(self) -> Renderer:
         """A copy in which the topmost edits of the file are made, those inside of them with them."""
-        places = self._edited(self.tree)
-        made = {id(one.node): self.made(self.edits[id(one.node)]) for one in places}
+        places = self._edit_places(self.tree)
+        made = {id(one.node): self.replacement(self.edits[id(one.node)]) for one in places}
         return replace(self, edits=made)
 
     def _new(self, node: ast.AST) -> Any:
@@ -171,12 +171,12 @@ class Renderer:
             case ast.Constant(value=value):
                 return cst.parse_expression(repr(value))
             case ast.Name(id=name):
-                return dotted(name)
+                return dotted_node(name)
             case ast.Attribute(value=value, attr=name):
                 return attribute(self.render(value), name)
         raise Unrenderable(node, f"a {type(node).__name__} has no position of its own")
 
-    def _edited(self, node: ast.AST) -> list[Place]:
+    def _edit_places(self, node: ast.AST) -> list[Place]:
         """The topmost edited nodes below a node."""
         edits, found = self.edits, list[Place]()
 

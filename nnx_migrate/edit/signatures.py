@@ -72,7 +72,7 @@ def with_last_parameters(function: Any, more: Sequence[cst.Param]) -> Any:
     plain = [_comma_behind(one, comma) for one in params.params]
     keyword = [_comma_behind(one, comma) for one in params.kwonly_params]
     changed = params.with_changes(
-        params=plain, star_arg=star, kwonly_params=[*keyword, *_separated(more, comma)]
+        params=plain, star_arg=star, kwonly_params=[*keyword, *_separate(more, comma)]
     )
     return function.with_changes(params=changed)
 
@@ -100,5 +100,5 @@ def _comma_behind(one: cst.Param, comma: cst.Comma) -> cst.Param:
     return one.with_changes(comma=comma, whitespace_after_param=cst.SimpleWhitespace(""))
 
 
-def _separated(params: Sequence[cst.Param], comma: cst.Comma) -> list[cst.Param]:
+def _separate(params: Sequence[cst.Param], comma: cst.Comma) -> list[cst.Param]:
     return [*(one.with_changes(comma=comma) for one in params[:-1]), *params[-1:]]

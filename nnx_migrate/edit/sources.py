@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from nnx_migrate.edit.calls import Comments, argument_comments, space_after
 from nnx_migrate.edit.data import EditError
-from nnx_migrate.edit.parsing import check_line_ends, parsed
+from nnx_migrate.edit.parsing import check_line_ends, parse
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.walking import children
 
@@ -53,7 +53,7 @@ def _read(text: str, tree: ast.Module) -> Sources:
     from nnx_migrate.edit.pairing import PairingError, pair
 
     check_line_ends(text)
-    module = parsed(text)
+    module = parse(text)
     if module.code != text:
         raise EditError("LibCST would change white space in it")
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from nnx_migrate.edit.calls import left_out
-from nnx_migrate.edit.expressions import Expression, Written, written
+from nnx_migrate.edit.expressions import Expression, ExpressionLike, as_node
 from nnx_migrate.edit.signatures import signature
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.walking import comments_in
@@ -19,7 +19,7 @@ Statement: TypeAlias = Any  # a statement on lines of its own, cst.BaseStatement
 Statements: TypeAlias = Sequence[Any]
 
 
-class _Taken(tuple[Any, ...]):
+class _Nothing(tuple[Any, ...]):
     """No statement, and no comment of it is left."""
 
 
@@ -37,7 +37,7 @@ def leaving(*comments: str) -> tuple[Any, ...]:
 
 
 GONE: tuple[Any, ...] = ()
-TAKEN: tuple[Any, ...] = _Taken()
+TAKEN: tuple[Any, ...] = _Nothing()
 
 
 def line(small: cst.BaseSmallStatement) -> Statement:
@@ -45,14 +45,14 @@ def line(small: cst.BaseSmallStatement) -> Statement:
     return cst.SimpleStatementLine([small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
 
 
-def run(value: Written) -> Statement:
+def run(value: ExpressionLike) -> Statement:
     """An expression as a statement."""
-    return line(cst.Expr(written(value)))
+    return line(cst.Expr(as_node(value)))
 
 
 def assign(target: Any, value: Expression) -> Statement:
     """``target = value``."""
-    place: Any = written(target)
+    place: Any = as_node(target)
     return line(cst.Assign([cst.AssignTarget(place)], value))
 
 
@@ -204,7 +204,7 @@ def define(
     return made.with_changes(leading_lines=lines, body=suite)
 
 
-def spaced(members: Statements) -> list[Any]:
+def with_blank_lines(members: Statements) -> list[Any]:
     """Members of a class with a blank line between them."""
     return [*members[:1], *(after([blank()], one) for one in members[1:])]
 
@@ -268,7 +268,7 @@ def after(lines: Iterable[cst.EmptyLine], statement: Any) -> Any:
     return statement.with_changes(leading_lines=[*lines, *statement.leading_lines])
 
 
-def commented(statement: Any, above: Sequence[str], beside: str | None = None) -> Any:
+def with_comments_around(statement: Any, above: Sequence[str], beside: str | None = None) -> Any:
     """The statement with comments above it and one behind it, above as well where it has one."""
     if beside is not None and isinstance(statement, cst.SimpleStatementLine):
         trailing = statement.trailing_whitespace
@@ -299,9 +299,9 @@ def without_comments(node: Any) -> Any:
 
 def on_one_line(node: Any) -> Any:
     """An expression without line ends and comments, for a place that has its own."""
-    from nnx_migrate.edit.flattening import flattened
+    from nnx_migrate.edit.flattening import flatten
 
-    return flattened(node)
+    return flatten(node)
 
 
 def placed_at(line_: Any, more: Statements, above: Sequence[str] = ()) -> Any:
@@ -329,11 +329,11 @@ def rewritten_block(
     for node, made in pairs:
         made = [node] if made is None else made
         if not made:
-            above = _joined(above, _left(node, made), is_first=not found and opens)
+            above = _join(above, _left(node, made), is_first=not found and opens)
             continue
         first, *more = made
         if above is not None:
-            lines = _joined(above, first.leading_lines, is_first=not found and opens)
+            lines = _join(above, first.leading_lines, is_first=not found and opens)
             first, above = first.with_changes(leading_lines=lines), None
         found += [first, *more]
     return found, [one for one in above or [] if one.comment is not None]
@@ -348,7 +348,7 @@ def _left(node: Any, statements: Sequence[Any]) -> list[cst.EmptyLine]:
     return [*node.leading_lines, *comment_lines([*inside, *more])]
 
 
-def _joined(
+def _join(
     above: list[cst.EmptyLine] | None, lines: Sequence[cst.EmptyLine], *, is_first: bool
 ) -> list[cst.EmptyLine]:
     """Lines below others; blank ones do not pile up."""

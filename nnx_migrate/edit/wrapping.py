@@ -18,7 +18,7 @@ from nnx_migrate.edit.walking import comments_in
 _LAST_COMMA = re.compile(r",\s*\n\s*[)\]}]")  # formatters keep what ends so on its lines
 
 
-def wrapped(statement: Any, indent: int, page: Page, *, is_moved: bool = False) -> Any:
+def wrap(statement: Any, indent: int, page: Page, *, is_moved: bool = False) -> Any:
     """A statement laid out anew when it does not fit, or has the line ends of another place.
 
     Those with comments or strings over several lines in them stay.
@@ -43,7 +43,7 @@ def wrapped(statement: Any, indent: int, page: Page, *, is_moved: bool = False) 
     return statement.with_changes(body=[small.with_changes(value=laid)])
 
 
-def refitted(old: Any, new: Any, indent: int, page: Page) -> Any:
+def refit(old: Any, new: Any, indent: int, page: Page) -> Any:
     """A line with edits in it, laid out anew where they made it too long, or short enough for one line."""
     if not isinstance(new, cst.SimpleStatementLine) or len(old.body) != 1 or len(new.body) != 1:
         return new
@@ -51,25 +51,25 @@ def refitted(old: Any, new: Any, indent: int, page: Page) -> Any:
     if not _fits(text, indent, page):
         return new
     needed_lines = "\n" in text and not _fits(code_of(_on_one_line(old.body[0])), indent, page)
-    return _joined(new, indent, page) if needed_lines else wrapped(new, indent, page)
+    return _join(new, indent, page) if needed_lines else wrap(new, indent, page)
 
 
 def _on_one_line(small: Any) -> Any:
-    from nnx_migrate.edit.flattening import flattened
+    from nnx_migrate.edit.flattening import flatten
 
     value = getattr(small, "value", None)
-    return small if value is None else small.with_changes(value=flattened(value))
+    return small if value is None else small.with_changes(value=flatten(value))
 
 
-def _joined(statement: Any, indent: int, page: Page) -> Any:
+def _join(statement: Any, indent: int, page: Page) -> Any:
     """A statement on one line, if it fits there and neither a comment nor a last comma keeps its lines."""
     small = statement.body[0]
     if comments_in(small) or _LAST_COMMA.search(code_of(small)):
-        return wrapped(statement, indent, page)
+        return wrap(statement, indent, page)
     flat = _on_one_line(small)
     text = code_of(flat)
     fits = "\n" not in text and _fits(text, indent, page)
-    return statement.with_changes(body=[flat]) if fits else wrapped(statement, indent, page)
+    return statement.with_changes(body=[flat]) if fits else wrap(statement, indent, page)
 
 
 def _fits(text: str, indent: int, page: Page) -> bool:
@@ -99,7 +99,7 @@ class _Writer:
             case cst.Call(args=[_, *_]) if start + len(code_of(node.func)) < self.page.width:
                 return self._call(node, depth)
             case cst.Call():
-                return self._chained(node, depth, start, after)
+                return self._chain(node, depth, start, after)
             case cst.List(elements=[_, *_]):
                 return node.with_changes(
                     lbracket=cst.LeftSquareBracket(whitespace_after=self._end(depth + 1)),
@@ -123,7 +123,7 @@ class _Writer:
                 return node.with_changes(right=self.laid(right, depth, before, after))
         return node
 
-    def _chained(self, node: cst.Call, depth: int, start: int, after: int) -> cst.Call:
+    def _chain(self, node: cst.Call, depth: int, start: int, after: int) -> cst.Call:
         """A call of what a call gave, ``lazy(Net, ...)(3)``, where that alone is too long."""
         made = node.with_changes(func=self.laid(node.func, depth, start, len("(")))
         *_, last = code_of(made).splitlines()

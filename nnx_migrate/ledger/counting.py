@@ -95,7 +95,7 @@ def _count_part(
         places.classes += counter.classes()
         places.constructors += counter.constructors()
         places.methods += counter.methods()
-        places.lazy_classes.update(counter.lazied())
+        places.lazy_classes.update(counter.lazy_classes())
         places.bases.update(key for scope in unit.classes for key in judge.bases(scope))
 
 
@@ -164,7 +164,11 @@ class _Counter:
             kind = _KINDS[verdict, is_call]
             if kind:
                 sure = replace(place, certain=verdict is not Verdict.MAYBE)
-                declared = self.judge.declared(values) if verdict is Verdict.STALE else frozenset()
+                declared = (
+                    self.judge.annotated_classes(values)
+                    if verdict is Verdict.STALE
+                    else frozenset()
+                )
                 yield Method(kind, sure, mixins, if_base, declared)
 
     def constructors(self) -> list[tuple[str, Place]]:
@@ -186,7 +190,7 @@ class _Counter:
                 found.append((state, place))
         return found
 
-    def lazied(self) -> Iterator[ClassKey]:
+    def lazy_classes(self) -> Iterator[ClassKey]:
         """Classes that this file makes lazy forms of: ``lazy(Net)``."""
         if not any(_is_ours(one) for one in self.unit.imports):
             return

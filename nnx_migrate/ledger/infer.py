@@ -40,13 +40,13 @@ from nnx_migrate.ledger.values import (
     Value,
     Values,
     class_of,
+    instance_of,
     item_of,
     last_name,
     method_owner,
     never_module,
     options,
     symbol_state,
-    typed,
     union,
 )
 
@@ -111,7 +111,7 @@ class Inference:
         if binding.kind == "alias" and isinstance(node, ast.expr):
             return self.infer(node, binding.scope)
         if binding.kind == "annotated" and isinstance(node, ast.AnnAssign):
-            return self.annotated(node, binding.scope)
+            return self.annotation_values(node, binding.scope)
         if binding.kind == "parameter" and isinstance(node, ast.arg):
             return self.parameter(node, binding.scope)
         if binding.kind in ("import", "class", "function"):
@@ -134,7 +134,7 @@ class Inference:
         self._open.discard(key)
         return found
 
-    def annotated(self, node: ast.AnnAssign, scope: Scope) -> Values:
+    def annotation_values(self, node: ast.AnnAssign, scope: Scope) -> Values:
         """An annotated name or field: what the annotation says, else the default and anything."""
         declared = self.annotation(node.annotation, scope)
         if UNKNOWN not in declared or node.value is None:
@@ -153,15 +153,15 @@ class Inference:
         """What a value annotated so may be."""
         if isinstance(node, ast.Constant):
             if isinstance(node.value, str):
-                return self.quoted(node, node.value, scope)
+                return self.string_annotation(node, node.value, scope)
             return NO if node.value is None else ANY
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             return options(self.annotation(part, scope) for part in (node.left, node.right))
         if isinstance(node, ast.Subscript):
             return self.generic(node, scope)
-        return union(typed(one) for one in self.infer(node, scope))
+        return union(instance_of(one) for one in self.infer(node, scope))
 
-    def quoted(self, node: ast.Constant, text: str, scope: Scope) -> Values:
+    def string_annotation(self, node: ast.Constant, text: str, scope: Scope) -> Values:
         """A string annotation. Not a reference, but evidence all the same."""
         try:
             parsed = ast.parse(text.strip(), mode="eval").body
@@ -185,7 +185,7 @@ class Inference:
             return self.annotation(inner[0], scope)
         if names & {"Type", "type"}:
             return union(class_of(one) for one in self.annotation(inner[0], scope))
-        return union(typed(one) for one in self.infer(node.value, scope))
+        return union(instance_of(one) for one in self.infer(node.value, scope))
 
     def attribute(self, owner: Value, name: str) -> Values:
         """An attribute of a value."""
@@ -243,7 +243,7 @@ class Inference:
         if owner is not None and binding.inner is not None and isinstance(node, ast.FunctionDef):
             names = {last_name(one) for one in node.decorator_list}
             if names & {"property", "cached_property"}:
-                return self.returned(binding.inner)
+                return self.result_values(binding.inner)
         return self.binding(binding)
 
     def call(self, function: Value, node: ast.Call, scope: Scope) -> Values:
@@ -253,7 +253,7 @@ class Inference:
         if isinstance(function, Definition):
             if function.scope.kind == "class":
                 return frozenset({Instance(function)})
-            return self.returned(function.scope)
+            return self.result_values(function.scope)
         if isinstance(function, Returning):
             return frozenset({function.value})
         if isinstance(function, Instance) and isinstance(function.of, Symbol):
@@ -282,7 +282,7 @@ class Inference:
             return ANY
         return frozenset({Instance(function)})
 
-    def returned(self, scope: Scope) -> Values:
+    def result_values(self, scope: Scope) -> Values:
         """What a project function returns."""
         node = scope.node
         if scope.generator or isinstance(node, ast.AsyncFunctionDef):

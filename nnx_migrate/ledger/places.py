@@ -49,23 +49,21 @@ class Places:
     def count(self, paths: tuple[str, ...]) -> Count:
         """All of it, now that every class below a mixin is known."""
         return Count(
-            references=_sorted(self.references),
+            references=_sort(self.references),
             call_sites=self._methods("call"),
             handles=self._methods("handle"),
             stale=self._methods("stale call"),
             stale_handles=self._methods("stale handle"),
-            constructors=_sorted(place for state, place in self.constructors if state == "linen"),
-            stale_constructors=_sorted(
-                place for state, place in self.constructors if state == "nnx"
-            ),
-            classes=_sorted(self.classes),
-            missing_lazy_forms=self._unserved(),
+            constructors=_sort(place for state, place in self.constructors if state == "linen"),
+            stale_constructors=_sort(place for state, place in self.constructors if state == "nnx"),
+            classes=_sort(self.classes),
+            missing_lazy_forms=self._missing_lazy_forms(),
             paths=paths,
             unreadable=tuple(sorted(self.unreadable)),
         )
 
     def _methods(self, kind: str) -> tuple[Place, ...]:
-        return _sorted(
+        return _sort(
             one.place
             for one in self.methods
             if one.kind == kind
@@ -73,7 +71,7 @@ class Places:
             and (not one.annotated_classes or not one.annotated_classes <= self.lazy_classes)
         )
 
-    def _unserved(self) -> frozenset[str]:
+    def _missing_lazy_forms(self) -> frozenset[str]:
         """Classes on which annotations promise Linen's methods, and whose lazy form nobody makes."""
         stale = (
             one.annotated_classes - self.lazy_classes for one in self.methods if "stale" in one.kind
@@ -81,5 +79,5 @@ class Places:
         return frozenset(name for keys in stale for *_, name in keys)
 
 
-def _sorted(places: Iterable[Place]) -> tuple[Place, ...]:
+def _sort(places: Iterable[Place]) -> tuple[Place, ...]:
     return tuple(sorted(places))

@@ -43,7 +43,7 @@ class Project:
         """The parsed file, or None when it does not parse."""
         source = self.sources[path]
         if source not in self._read.units:
-            tree = self._trees.pop(source) if source in self._trees else self._parsed(source)
+            tree = self._trees.pop(source) if source in self._trees else self._parse(source)
             text = source.text.removeprefix("\ufeff")
             unit = analyse(tree, source.path, source.module, text) if tree is not None else None
             self._read.units[source] = unit
@@ -55,7 +55,7 @@ class Project:
             unit = self.unit(source.path)
             return unit.tree if unit is not None else None
         if source not in self._trees:
-            self._trees[source] = self._parsed(source)
+            self._trees[source] = self._parse(source)
         return self._trees[source]
 
     def statements(self, name: str, *, bodies: bool) -> list[Statement]:
@@ -82,7 +82,7 @@ class Project:
                 unit.release()
         self._read.units.clear()
 
-    def _parsed(self, source: Source) -> ast.Module | None:
+    def _parse(self, source: Source) -> ast.Module | None:
         self._size += len(source.text)
         return _parse(source)
 
@@ -155,7 +155,7 @@ class Exports:
 
 def exports(tree: ast.Module) -> Exports:
     """What a file exports."""
-    lists = [value for node in statements(tree) for value in _listed(node)]
+    lists = [value for node in statements(tree) for value in _all_nodes(node)]
     items = [item for one in lists if isinstance(one, ast.List | ast.Tuple) for item in one.elts]
     is_plain = all(isinstance(one, ast.List | ast.Tuple) for one in lists)
     if not is_plain or not all(isinstance(one, ast.Constant) for one in items):
@@ -164,7 +164,7 @@ def exports(tree: ast.Module) -> Exports:
     return Exports(bool(lists), names)
 
 
-def _listed(node: ast.stmt) -> Iterator[ast.AST]:
+def _all_nodes(node: ast.stmt) -> Iterator[ast.AST]:
     """What a statement gives ``__all__``; the statement where that is no value of its own."""
     match node:
         case ast.Assign(targets=targets, value=value):

@@ -46,20 +46,20 @@ def taints(project: Project, size: int) -> Taints:
     pending = deque(module for module in project.by_module if module in flax)
     while pending:
         module = pending.popleft()
-        reached = module in flax or any(_hit(one, found) for one in named[module])
+        reached = module in flax or any(_brings_taint(one, found) for one in named[module])
         if not reached:
             continue
         statements = project.statements(module, bodies=module in flax)
         project.exports(module)  # while it is at hand
         project.trim(size)
-        names = _tainted(statements, found, project)
+        names = _tainted_globals(statements, found, project)
         if found.get(module) != names:
             found[module] = names
             pending.extend(sorted(importers.get(module, ())))
     return found
 
 
-def _hit(item: _Named, taints: Taints) -> bool:
+def _brings_taint(item: _Named, taints: Taints) -> bool:
     """Whether importing that name brings something tainted along."""
     module, name = item
     names = taints.get(module, frozenset())
@@ -68,22 +68,22 @@ def _hit(item: _Named, taints: Taints) -> bool:
 
 
 def _imports_flax(text: str) -> bool:
-    return "flax" in text and bool(_IMPORTS_FLAX.search(_joined(text)))
+    return "flax" in text and bool(_IMPORTS_FLAX.search(_join_lines(text)))
 
 
 def _named(source: Source, project: Project) -> set[_Named]:
     """Everything a text may import from the project."""
-    text = _joined(source.text)
+    text = _join_lines(source.text)
     found: set[_Named] = set()
     for match in _IMPORT.finditer(text):
         head = _FROM.match(text, text.rfind("\n", 0, match.start()) + 1, match.start())
         if head is not None:
-            listed = _matched(_LISTED, text, match.end())
+            listed = _match(_LISTED, text, match.end())
             module = project.locate(_absolute("".join(head[1].split()), source), source.module)
             if project.has(module):
                 names = _WORD.findall(_COMMENT.sub("", listed))
                 found.update((module, name) for name in (names if "*" not in listed else ["*"]))
-        for part in _matched(_MODULES, text, match.end()).split(","):
+        for part in _match(_MODULES, text, match.end()).split(","):
             pieces = part.split(" as ")[0].strip().split(".")
             heads = (".".join(pieces[: size + 1]) for size in range(len(pieces)))
             located = (project.locate(head, source.module) for head in heads)
@@ -91,12 +91,14 @@ def _named(source: Source, project: Project) -> set[_Named]:
     return found
 
 
-def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
+def _match(pattern: re.Pattern[str], text: str, at: int) -> str:
     match = pattern.match(text, at)
     return match[1] if match is not None else ""
 
 
-def _tainted(statements: list[Statement], taints: Taints, project: Project) -> frozenset[str]:
+def _tainted_globals(
+    statements: list[Statement], taints: Taints, project: Project
+) -> frozenset[str]:
     """The globals of a parsed module that mention flax or something tainted, at any remove."""
     names: set[str] = set()
     for one in statements:
@@ -123,7 +125,7 @@ def brings_flax(one: ImportedName, taints: Taints, project: Project) -> bool:
     if one.kind == "import":
         pieces = module.split(".")
         return any(taints.get(".".join(pieces[:size])) for size in range(1, len(pieces) + 1))
-    return _hit((module, "*" if one.kind == "star" else one.name), taints)
+    return _brings_taint((module, "*" if one.kind == "star" else one.name), taints)
 
 
 def bound_by(one: ImportedName, taints: Taints, project: Project) -> Collection[str]:
@@ -137,7 +139,7 @@ def bound_by(one: ImportedName, taints: Taints, project: Project) -> Collection[
     return {name for name in taints.get(module, ()) if exported is not None and name in exported}
 
 
-def _joined(text: str) -> str:
+def _join_lines(text: str) -> str:
     """The text with continued lines joined."""
     if "\\" not in text:
         return text

@@ -97,12 +97,12 @@ class Resolver:
 
     def unbound(self, name: str, unit: Unit) -> Targets:
         """A name no scope binds: a star import's, a builtin, or unknown."""
-        found = self.starred(name, unit)
+        found = self.star_targets(name, unit)
         if found:
             return found
         return frozenset({Symbol(f"builtins.{name}") if name in _BUILTINS else UNKNOWN})
 
-    def starred(self, name: str, unit: Unit) -> Targets:
+    def star_targets(self, name: str, unit: Unit) -> Targets:
         """What the module's star imports may have bound a name to, each module they lead to read once."""
         key = ("*", unit.module, name)
         if not self._enter(key):
@@ -161,7 +161,7 @@ class Resolver:
         unit = binding.scope.unit
         node = binding.node
         if binding.kind == "import":
-            return frozenset({self.imported(self.project.locate(binding.target, unit.module))})
+            return frozenset({self.module_target(self.project.locate(binding.target, unit.module))})
         if binding.kind == "from":
             return self.imported_from(binding.target, binding.name, unit)
         if binding.kind in ("class", "function") and binding.inner is not None:
@@ -174,7 +174,7 @@ class Resolver:
             return self.resolve(node, binding.scope)
         return frozenset({UNKNOWN})
 
-    def imported(self, name: str) -> Target:
+    def module_target(self, name: str) -> Target:
         """An imported module."""
         return ModuleValue(name) if self.project.has(name) else Symbol(name, module=True)
 
@@ -215,7 +215,7 @@ class Resolver:
     def member(self, unit: Unit, name: str) -> Targets:
         """A global of a module, its own or through a star import; empty when it has none."""
         own = self._own(unit, name)
-        return own if hides_stars(unit, name) else own | self.starred(name, unit)
+        return own if hides_stars(unit, name) else own | self.star_targets(name, unit)
 
     def _own(self, unit: Unit, name: str) -> Targets:
         own = unit.scope.bindings.get(name, [])

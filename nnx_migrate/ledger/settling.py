@@ -33,8 +33,8 @@ _Key = tuple[str, str, str]  # path, owner, symbol
 
 def survivors(before: Count, after: Count) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
     """Call sites, and handles, that the output still has, as Linen's or as stale ones."""
-    calls = (*after.call_sites, *_added(before.stale, after.stale))
-    return calls, (*after.handles, *_added(before.stale_handles, after.stale_handles))
+    calls = (*after.call_sites, *_new_places(before.stale, after.stale))
+    return calls, (*after.handles, *_new_places(before.stale_handles, after.stale_handles))
 
 
 def settle(
@@ -118,7 +118,7 @@ class _Books:
 
 
 def _settle_kind(kind: _Kind) -> _Books:
-    old, new = _grouped(kind.before, kind.classes), _grouped(kind.after, kind.classes)
+    old, new = _by_key(kind.before, kind.classes), _by_key(kind.after, kind.classes)
     entries: list[Entry] = []
     violations: list[str] = []
     for key in sorted({*old, *new}):
@@ -144,7 +144,7 @@ def _settle_group(kind: _Kind, key: _Key, old: list[Place], new: list[Place]) ->
         outcome = _outcome(claim, survives)
         entries.append(Entry(place, outcome, is_claimed=claim is outcome))
         if claim is not None and claim is not outcome and _binding(kind, place, claim):
-            violations.append(_broken(kind, place, claim, new))
+            violations.append(_message(kind, place, claim, new))
     for place in sorted(new)[len(old) :]:
         if kind.noun == "reference" or place.certain:
             violations.append(
@@ -178,7 +178,7 @@ def _binding(kind: _Kind, place: Place, claim: Outcome) -> bool:
     return kind.noun == "reference" or by_place or is_sure
 
 
-def _broken(kind: _Kind, place: Place, claim: Outcome, new: list[Place]) -> str:
+def _message(kind: _Kind, place: Place, claim: Outcome, new: list[Place]) -> str:
     what = f"{_at(place)}: the {kind.noun} of {place.symbol} in {place.scope}"
     if claim is Outcome.REWRITTEN:
         where = ", ".join(_at(one) for one in new[:3])
@@ -200,7 +200,7 @@ def _claim(kind: _Kind, place: Place) -> Outcome | None:
     return kind.classes.get(_owner(place.scope, kind.classes))
 
 
-def _grouped(places: Iterable[Place], classes: Mapping[str, Outcome]) -> dict[_Key, list[Place]]:
+def _by_key(places: Iterable[Place], classes: Mapping[str, Outcome]) -> dict[_Key, list[Place]]:
     groups: dict[_Key, list[Place]] = defaultdict(list)
     for place in places:
         groups[place.path, _owner(place.scope, classes), place.symbol].append(place)
@@ -215,7 +215,7 @@ def _owner(scope: str, classes: Mapping[str, Outcome]) -> str:
     return name or scope
 
 
-def _added(before: Sequence[Place], after: Sequence[Place]) -> list[Place]:
+def _new_places(before: Sequence[Place], after: Sequence[Place]) -> list[Place]:
     """Stale places the output has beyond those that the input already had."""
     known: dict[_Key, int] = defaultdict(int)
     for place in before:

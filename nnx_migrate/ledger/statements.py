@@ -65,12 +65,12 @@ def _statement(node: ast.stmt, bodies: bool, module: str, package: str) -> State
             continue
         if kind in _ANNOTATED:
             annotation = getattr(one, "annotation", None) or getattr(one, "returns", None)
-            mentioned.update(_quoted(annotation))
+            mentioned.update(_string_words(annotation))
         below = children(one)
         if kind is ast.ClassDef and not bodies:
             below = [child for child in below if not isinstance(child, _FUNCTIONS)]
         pending += below
-    return Statement(frozenset(_defined(node, declared)), frozenset(mentioned), tuple(imports))
+    return Statement(frozenset(_definitions(node, declared)), frozenset(mentioned), tuple(imports))
 
 
 def imports_of(node: ast.Import | ast.ImportFrom, module: str, package: str) -> list[ImportedName]:
@@ -95,7 +95,7 @@ def _bound(node: ast.Import | ast.ImportFrom, name: str) -> Iterator[str]:
             yield one.asname or head
 
 
-def _defined(node: ast.stmt, inner: set[str]) -> set[str]:
+def _definitions(node: ast.stmt, inner: set[str]) -> set[str]:
     """The globals a statement binds, or changes through an attribute or item."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name} | inner
@@ -116,7 +116,7 @@ def _defined(node: ast.stmt, inner: set[str]) -> set[str]:
     return found
 
 
-def _quoted(annotation: ast.expr | None) -> set[str]:
+def _string_words(annotation: ast.expr | None) -> set[str]:
     """The words of the strings in an annotation."""
     strings = walk(annotation) if annotation is not None else ()
     texts = (one.value for one in strings if isinstance(one, ast.Constant))

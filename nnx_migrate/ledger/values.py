@@ -74,7 +74,7 @@ def never_module(name: str) -> bool:
     return top in NOT_FLAX or top in ("builtins", "typing", "typing_extensions")
 
 
-def typed(value: Value) -> Values:
+def instance_of(value: Value) -> Values:
     """An instance of an annotated type."""
     if isinstance(value, Symbol):
         top, _, last = value.name.rpartition(".")

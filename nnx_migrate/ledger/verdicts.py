@@ -62,7 +62,7 @@ class Judge:
             and not self.inference.has_member(one, method)
         )
 
-    def declared(self, values: Values) -> frozenset[ClassKey]:
+    def annotated_classes(self, values: Values) -> frozenset[ClassKey]:
         """The NNX classes of a receiver of which only annotations speak."""
         classes = (one.of for one in values if isinstance(one, Instance) and one.is_annotated)
         scopes = (one.scope for one in classes if isinstance(one, Definition))

@@ -185,7 +185,7 @@ def _render(
     if not edits:
         return
     try:
-        renderer = renderer_of(module, edits).settled()
+        renderer = renderer_of(module, edits).after_top_edits()
         starred = exported_imports(project, module, attempt.decisions.conversions)
         wanted = needed, outside.edits.keys() <= edits.keys(), starred
         known = memory.get(path)
@@ -213,13 +213,13 @@ def _new_text(
     renderer: Renderer,
     imports_needed: frozenset[str],
     is_whole: bool,
-    starred: frozenset[str],
+    star_names: frozenset[str],
 ) -> str:
     """The file with the edits and imports made.
 
     Args:
         is_whole: whether no edit was left out.
-        starred: names that others still take by a star.
+        star_names: names that others still take by a star.
     """
     made = renderer.render_module()
     made = settle_imports(
@@ -227,7 +227,7 @@ def _new_text(
         module.tree,
         imports_needed if is_whole else used_imports(made, imports_needed),
         module.package,
-        lambda name: name in starred or is_imported(project, module, name),
+        lambda name: name in star_names or is_imported(project, module, name),
         means_other=lambda name, symbol: means_other(project, module, name, symbol),
     )
     text: str = made.code

@@ -6,7 +6,7 @@ import os
 import traceback
 
 
-def described(bug: Exception) -> str:
+def describe(bug: Exception) -> str:
     """``at file.py:3: ValueError: ...``, on one line."""
     frames = traceback.extract_tb(bug.__traceback__)
     at = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""

@@ -55,7 +55,7 @@ def through(place: Path, request: RewriteRequest, form: str, engine: Engine) -> 
     result = engine(request)
     if all(one.rule != "internal" for one in result.findings):
         with suppress(OSError):  # nowhere to keep it: the next run takes as long
-            writer.write_cached(file, pickle.dumps(result), _KEPT)
+            writer.write_cache_file(file, pickle.dumps(result), _KEPT)
     return result
 
 

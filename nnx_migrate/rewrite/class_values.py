@@ -14,7 +14,7 @@ from functools import lru_cache
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each, evaluated, walk
+from nnx_migrate.source.walking import each, runtime_nodes, walk
 
 CLASS_LIFTS = frozenset(f"flax.linen.{one}" for one in ("checkpoint", "remat", "scan", "vmap"))
 _LIFTS = CLASS_LIFTS | {"flax.linen.partitioning.remat"}
@@ -53,7 +53,7 @@ def _class_values(project: Project, cls: ClassInfo) -> Iterator[Mention]:
     for method in cls.methods.values():
         scope = cls.scope.enter(method)
         called = {id(one.func) for one in each(method, ast.Call)}
-        for node in evaluated(method):
+        for node in runtime_nodes(method):
             if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
                 symbol = project.resolve(node, scope)
                 if symbol in project.linen:

@@ -82,7 +82,7 @@ class Conversions:
             self._classes[name] = None
 
             def convert(context: ConversionContext) -> Class:
-                return _converted(self._project, name, self._sizes[name], context)
+                return _convert(self._project, name, self._sizes[name], context)
 
             self._classes[name] = self._once(name, convert)
         return self._classes[name]
@@ -103,9 +103,9 @@ class Conversions:
         match kind:
             case "new_arguments":
                 return self._context.new_arguments.get(name)
-            case "late_fields":
-                return self._late_fields(name)
-            case "makes_late" | "holds_lazy":
+            case "per_call_fields":
+                return self._per_call_fields(name)
+            case "makes_call_variables" | "holds_lazy":
                 return self._says(kind, name)
             case "sizes_of":
                 return self._sizes.get(name)
@@ -126,21 +126,21 @@ class Conversions:
 
         return replace(
             self._context,
-            explicit_classes=_Names(asking("converted")),
+            explicit_classes=_Names(asking("explicit_classes")),
             factories=_Names(asking("factories")),
             lazy=_Names(asking("lazy")),
-            lifted_classes=_Names(asking("lifted")),
+            lifted_classes=_Names(asking("lifted_classes")),
             new_arguments=_Arguments(asking("new_arguments")),
-            per_call_fields=asking("late_fields"),
-            makes_call_variables=asking("makes_late"),
+            per_call_fields=asking("per_call_fields"),
+            makes_call_variables=asking("makes_call_variables"),
             holds_lazy=asking("holds_lazy"),
             sizes_of=asking("sizes_of"),
             scope_function=asking("scope_function"),
         )
 
-    def _late_fields(self, name: str) -> frozenset[str]:
+    def _per_call_fields(self, name: str) -> frozenset[str]:
         found = self.of(name) if name in self._context.explicit_classes else None
-        return found.late_fields if isinstance(found, ConvertedClass) else frozenset()
+        return found.per_call_fields if isinstance(found, ConvertedClass) else frozenset()
 
     def _says(self, kind: str, name: str) -> bool:
         found = self.of(name) if name in self._context.explicit_classes else None
@@ -161,11 +161,11 @@ class Conversions:
         return self._functions[symbol]
 
 
-def _outline(made: Class | None) -> Class | None:
+def _outline(conversion: Class | None) -> Class | None:
     """A conversion without the code, which is written where it is made."""
-    if not isinstance(made, ConvertedClass):
-        return made
-    return replace(made, edits=dict.fromkeys(made.edits, _written_elsewhere))
+    if not isinstance(conversion, ConvertedClass):
+        return conversion
+    return replace(conversion, edits=dict.fromkeys(conversion.edits, _written_elsewhere))
 
 
 def _written_elsewhere(renderer: Renderer) -> Any:
@@ -202,7 +202,7 @@ class _Arguments(_Asking, Mapping[str, Any]):
         return found
 
 
-def _converted(project: Project, name: str, sizes: ClassSizes, context: ConversionContext) -> Class:
+def _convert(project: Project, name: str, sizes: ClassSizes, context: ConversionContext) -> Class:
     """The class converted or refused; a bug of ours refuses it and leaves the others alone."""
     cls = project.linen[name]
     try:

@@ -45,14 +45,14 @@ def cut(
     frontier = deque(sorted(staying))
     while frontier:
         name = frontier.popleft()
-        for other, reason in _forced(links, name, interfaces, fixed_classes):
+        for other, reason in _forced_cuts(links, name, interfaces, fixed_classes):
             if other in candidates and other not in staying and other not in cuts:
                 cuts[other] = Cut(other, name, reason)
                 frontier.append(other)
     return tuple(cuts.values())
 
 
-def _forced(
+def _forced_cuts(
     links: Links, name: str, interfaces: frozenset[str], fixed_classes: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
     for other in links.heirs.get(name, ()):
@@ -86,12 +86,12 @@ def _forced(
 Methods = Mapping[int, frozenset[str]]  # of what a call builds, by its id
 
 
-def unreached(
+def unreachable_classes(
     project: Project, sizes: Mapping[str, ClassSizes], pending: Collection[str]
 ) -> Iterator[tuple[str, ClassRefusal]]:
     """Classes of ``pending`` that something builds without ever reaching all of their submodules."""
     sized = [one for one in sorted(pending) if sizes[one].elsewhere]
-    methods = _called(sizes, pending) if sized else {}
+    methods = _called_methods(sizes, pending) if sized else {}
     for name in sized:
         for one in sizes[name].elsewhere:
             if not _always_calls(project, name, one.methods, methods):
@@ -100,7 +100,7 @@ def unreached(
                 break
 
 
-def _called(sizes: Mapping[str, ClassSizes], pending: Collection[str]) -> Methods:
+def _called_methods(sizes: Mapping[str, ClassSizes], pending: Collection[str]) -> Methods:
     """The methods that are called on what each place builds, in all classes that inherit the place."""
     found: dict[int, frozenset[str]] = {}
     for name in pending:

@@ -15,9 +15,9 @@ from nnx_migrate.rewrite.classes import (
 )
 from nnx_migrate.rewrite.classes.abstract_methods import is_interface
 from nnx_migrate.rewrite.classes.data import Wants
-from nnx_migrate.rewrite.classes.writing.construct import relaxed
+from nnx_migrate.rewrite.classes.writing.construct import relax
 from nnx_migrate.rewrite.conversions import Conversions, Memory
-from nnx_migrate.rewrite.cut import Cut, cut, unreached
+from nnx_migrate.rewrite.cut import Cut, cut, unreachable_classes
 from nnx_migrate.rewrite.factories import becomes_nnx, stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.lazy_submodules import left_to_first_calls, without_lazy_submodules
@@ -95,7 +95,7 @@ def decide(
         refused = _convert(Conversions(project, own, context, memory), pending, decisions, team)
         again_waiting = waiting.learn(decisions.refusals, refused)
         refused -= again_waiting
-        left = dict(unreached(project, own, pending - refused))
+        left = dict(unreachable_classes(project, own, pending - refused))
         again_late = left.keys() - late
         late |= again_late
         left = {name: one for name, one in left.items() if name not in again_late}
@@ -135,18 +135,20 @@ def _early_decisions(
         if name not in outside
         and (
             is_kept(cls.module, cls.node, kept_lines(cls.module))
-            or not is_selected(cls.qualified, select, exclude)
+            or not is_selected(cls.qualname, select, exclude)
         )
     )
     refused = dict(stuck_users(project, functions, targets))
     refused |= stuck_in_scope(project, scope_functions(project), targets)
-    refused |= {name: _repeated(cls) for name, cls in project.linen.items() if cls.is_ambiguous}
+    refused |= {name: _repeat(cls) for name, cls in project.linen.items() if cls.is_ambiguous}
     return Decisions(keep_classes=kept, outside=outside, refusals=refused)
 
 
-def _helpless(refusals: Mapping[str, ClassRefusal], refused: frozenset[str]) -> frozenset[str]:
+def _helpless(
+    refusals: Mapping[str, ClassRefusal], refused_classes: frozenset[str]
+) -> frozenset[str]:
     """Those of the refused classes that no further argument would help."""
-    return frozenset(name for name in refused if refusals[name].wants == Wants())
+    return frozenset(name for name in refused_classes if refusals[name].wants == Wants())
 
 
 def _holders(decisions: Decisions, links: Links, stuck: frozenset[str]) -> frozenset[str]:
@@ -157,14 +159,15 @@ def _holders(decisions: Decisions, links: Links, stuck: frozenset[str]) -> froze
     )
 
 
-def _hasty(links: Links, refused: frozenset[str]) -> frozenset[str]:
+def _hasty(links: Links, refused_classes: frozenset[str]) -> frozenset[str]:
     """Classes to decide again: they build one that has just become lazy, whose sizes they need no longer."""
     waiting = frozenset(
         name
-        for name in refused
-        if not refused.isdisjoint(links.builds[name]) and links.through[name].isdisjoint(refused)
+        for name in refused_classes
+        if not refused_classes.isdisjoint(links.builds[name])
+        and links.through[name].isdisjoint(refused_classes)
     )
-    return waiting if waiting != refused else frozenset()  # they build each other
+    return waiting if waiting != refused_classes else frozenset()  # they build each other
 
 
 def _convert(
@@ -207,13 +210,13 @@ def _context(
     sizes: Mapping[str, ClassSizes], pending: frozenset[str], lazy: frozenset[str]
 ) -> ConversionContext:
     arguments: dict[str, tuple[SizeArgument, ...]] = {
-        name: relaxed(sizes[name]).new_arguments for name in pending
+        name: relax(sizes[name]).new_arguments for name in pending
     }
     factories = frozenset(name for name in pending if sizes[name].exports_out_features)
     return ConversionContext(pending, arguments, factories, lazy)
 
 
-def _repeated(cls: ClassInfo) -> ClassRefusal:
+def _repeat(cls: ClassInfo) -> ClassRefusal:
     reason = f"{cls.node.name} is bound more than once here: which one a use means is not known"
     return ClassRefusal(cls.node, reason, "give each class a name of its own", "class")
 

@@ -156,7 +156,9 @@ def make_explicit(
     premises = premises or Premises()
     wanted = ExtraArguments(links_of(loaded.project).builds, premises.open_fields)
     sizes = ground.sizes(wanted)
-    barred = {name: _doubted(loaded.project, name, why) for name, why in premises.doubts.items()}
+    barred = {
+        name: _doubt_refusal(loaded.project, name, why) for name, why in premises.doubts.items()
+    }
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
         decisions = ground.decide(sizes, barred, wanted)
@@ -168,7 +170,7 @@ def make_explicit(
         staying = staying_names(loaded.project, decisions)
         claims = _claims(loaded, attempt, before, after)
         books = ledger.settle(before, after, *claims, staying)
-        unfinished = _unfinished(loaded, attempt, books)
+        unfinished = _refusals_of_faults(loaded, attempt, books)
         if not unfinished and not books.violations:
             result = with_evidence(
                 result_of(loaded, attempt, decisions.sizes, books),
@@ -186,7 +188,7 @@ def make_explicit(
     raise EngineError(f"the ledger does not balance: {books.violations[:3]}; please report this")
 
 
-def _doubted(project: Project, name: str, why: str) -> ClassRefusal:
+def _doubt_refusal(project: Project, name: str, why: str) -> ClassRefusal:
     return ClassRefusal(project.linen[name].node, why, "rewrite that place, then run again", "lazy")
 
 
@@ -194,7 +196,7 @@ def _claims(
     inputs: RewriteInput, attempt: Attempt, before: ledger.Count, after: ledger.Count
 ) -> tuple[dict[str, Outcome], Claims, Claims]:
     classes = {
-        cls.qualified: class_outcome(attempt, name)
+        cls.qualname: class_outcome(attempt, name)
         for name, cls in inputs.project.linen.items()
         if name not in attempt.decisions.outside
     }
@@ -237,7 +239,7 @@ def _without_lazy(
     return found
 
 
-def _unfinished(
+def _refusals_of_faults(
     inputs: RewriteInput, attempt: Attempt, books: ledger.Ledger
 ) -> dict[str, ClassRefusal]:
     """Classes to refuse because their file or their books went wrong."""
@@ -264,7 +266,7 @@ def _unfinished(
 
 def _names(violation: str, cls: ClassInfo) -> bool:
     """Whether a violation is about a class or something in it; the ledger leaves out ``<locals>``."""
-    name = re.escape(cls.dotted)
+    name = re.escape(cls.dotted_name)
     return re.search(rf"(?<![\w.]){name}(?!\w)", violation) is not None
 
 

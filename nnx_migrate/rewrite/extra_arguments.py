@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from nnx_migrate.rewrite.classes.data import Wants
 from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.sizes import ClassSizes, Extras
-from nnx_migrate.source.growth import reached
+from nnx_migrate.source.growth import reachable
 
 _ROUNDS = 4  # classes that a cut hid from the first decision show what they want in a later one
 
@@ -42,13 +42,13 @@ class ExtraArguments:
     rounds: int = 0
 
     @property
-    def granted(self) -> Mapping[str, Wants]:
+    def arguments(self) -> Mapping[str, Wants]:
         """By class, what it gets."""
         return {name: one for name, one in self.wants.items() if name not in self.without_extras}
 
     def extras(self) -> Mapping[str, Extras]:
         """What is decided of classes beside their code, by name."""
-        granted, none = self.granted, frozenset[str]()
+        granted, none = self.arguments, frozenset[str]()
         found: dict[str, Extras] = {}
         for name in {*granted, *self.unpassable_facts, *self.open_fields}:
             wants, unpassed = granted.get(name, Wants()), self.unpassable_facts.get(name, none)
@@ -58,13 +58,13 @@ class ExtraArguments:
 
     def learn(self, decisions: Decisions, sizes: Mapping[str, ClassSizes]) -> bool:
         """Take in a decision. Returns whether to decide again with other arguments."""
-        before = (dict(self.granted), dict(self.unpassable_facts))
+        before = (dict(self.arguments), dict(self.unpassable_facts))
         self.optional |= {name for name, one in sizes.items() if one.untold}
         refused = decisions.refusals.keys() & sizes.keys()
         helped = {name for name in refused if self._deny(sizes[name], sizes)}
         lost = (self.explicit_classes & decisions.refusals.keys()) - helped
         stuck = self._stuck(decisions) - helped
-        self.without_extras |= self.granted.keys() & (stuck | self._built_by(lost))
+        self.without_extras |= self.arguments.keys() & (stuck | self._built_by(lost))
         # What holds lazy submodules waits for these: they may want something.
         whole = {name for name, one in decisions.conversions.items() if not one.holds_lazy}
         self.explicit_classes |= whole
@@ -73,13 +73,13 @@ class ExtraArguments:
                 if refusal.wants != Wants() and name not in self.without_extras:
                     self.wants[name] = self.wants.get(name, Wants()) | refusal.wants
         self.rounds += 1
-        return (dict(self.granted), dict(self.unpassable_facts)) != before
+        return (dict(self.arguments), dict(self.unpassable_facts)) != before
 
     def _deny(self, caller: ClassSizes, sizes: Mapping[str, ClassSizes]) -> bool:
         """Spare a caller the facts that it cannot pass on, where what it builds does without."""
         if len(caller.problems) > len(caller.unpassable_facts):
             return False
-        ways = [_handed(child, argument, sizes) for child, argument in caller.unpassable_facts]
+        ways = [_receivers(child, argument, sizes) for child, argument in caller.unpassable_facts]
         found = [way for way in ways if any(name in self.optional for name, _ in way)]
         for name, parameter in (one for way in found for one in way):
             self.unpassable_facts[name] = self.unpassable_facts.get(name, frozenset()) | {parameter}
@@ -96,10 +96,10 @@ class ExtraArguments:
     def _built_by(self, names: Collection[str]) -> set[str]:
         """What the named classes build, at any remove."""
         first = (one for name in names for one in self.builds.get(name, ()))
-        return reached(first, lambda one: self.builds.get(one, ()))
+        return reachable(first, lambda one: self.builds.get(one, ()))
 
 
-def _handed(
+def _receivers(
     name: str, argument: str, sizes: Mapping[str, ClassSizes]
 ) -> frozenset[tuple[str, str]]:
     """The classes that get a fact by this argument of a class, with the parameters it is about."""
@@ -109,7 +109,7 @@ def _handed(
     if parameter is None:
         return frozenset()
     inner = (
-        _handed(str(site.symbol), key, sizes)
+        _receivers(str(site.symbol), key, sizes)
         for site in own.sites.values()
         for key, text in site.sizes.items()
         if site.symbol in sizes and re.search(rf"\b{argument}\b", text)

@@ -18,7 +18,7 @@ from types import FrameType
 from nnx_migrate import ledger
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import ClassResult, Confidence, Finding, Form, Outcome, RewriteResult
-from nnx_migrate.rewrite.bugs import described
+from nnx_migrate.rewrite.bugs import describe
 from nnx_migrate.rewrite.engine import Explicit, Ground, Premises, make_explicit
 from nnx_migrate.rewrite.idiomatic_names import with_idiomatic_names
 from nnx_migrate.rewrite.lazy.report import Report, report
@@ -100,13 +100,13 @@ def _rewrite(request: RewriteRequest) -> RewriteResult:
     finds one that would break is lazy after all.
     """
     proof = _prove(request)
-    found = _combined(request, proof)
+    found = _combine(request, proof)
     while broken := _with_broken_callers(proof, found.broken_callers):
         barred = {**proof.unproven_classes, **broken}
         proof = _prove(
             request, replace(proof, explicit=None, ground=_whole(proof), unproven_classes=barred)
         )
-        found = _combined(request, proof)
+        found = _combine(request, proof)
     return found.result
 
 
@@ -116,7 +116,7 @@ def _with_broken_callers(proof: _Proof, places: Iterable[ledger.Place]) -> dict[
         return {}
     linen = proof.explicit.inputs.project.linen
     converted = proof.explicit.attempt.decisions.conversions
-    names = {linen[one].dotted: one for one in converted}
+    names = {linen[one].dotted_name: one for one in converted}
     reason = "it is built here in a way that is not followed"
     return {
         names[one.symbol]: Doubt(one.path, one.line, reason)
@@ -183,7 +183,7 @@ def _attempt(request: RewriteRequest, proof: _Proof, team: Team) -> None:
         proof.last = made.result
         proof.unproven_classes = {**proof.unproven_classes, **fresh}
         proof.doubts = {
-            linen[name].qualified: doubt for name, doubt in proof.unproven_classes.items()
+            linen[name].qualname: doubt for name, doubt in proof.unproven_classes.items()
         }
         if not fresh:
             proof.explicit = made if made.attempt.decisions.conversions else None
@@ -202,7 +202,7 @@ def _to_open(
     return wider if wider != open_fields else {}
 
 
-def _combined(request: RewriteRequest, proof: _Proof) -> Report:
+def _combine(request: RewriteRequest, proof: _Proof) -> Report:
     """The explicit part with all that is left made lazy."""
     base = request.base or request.root
     explicit = proof.explicit.result if proof.explicit is not None else None
@@ -252,11 +252,13 @@ def _classes(
         elif known is not None and known.outcome is not Outcome.REWRITTEN:
             found.append(known)
         else:
-            found.append(_lazy(at, known, _said(first.get(at), last.get(at)), proof, lazy_texts))
+            found.append(
+                _lazy(at, known, _engine_result(first.get(at), last.get(at)), proof, lazy_texts)
+            )
     return tuple(found)
 
 
-def _said(first: ClassResult | None, last: ClassResult | None) -> ClassResult | None:
+def _engine_result(first: ClassResult | None, last: ClassResult | None) -> ClassResult | None:
     """What the engine says of a class that is lazy: at last, where it gave it up in the end."""
     if first is None or first.outcome is not Outcome.REWRITTEN or last is None:
         return first
@@ -346,4 +348,4 @@ def _limit(seconds: float) -> Iterator[None]:
 def _internal(bug: Exception | OutOfTime) -> str:
     if isinstance(bug, OutOfTime):
         return str(bug)
-    return f"the analysis failed{described(bug)}; please report this"
+    return f"the analysis failed{describe(bug)}; please report this"

@@ -55,7 +55,7 @@ class _Mention:
         found = self.value
         return isinstance(found, ast.Call) and any(one.arg == "rngs" for one in found.keywords)
 
-    def renamed(self, renderer: Renderer) -> Any:
+    def rename(self, renderer: Renderer) -> Any:
         """The node with the name in snake case."""
         made: Any = renderer.inner(self.node)
         if isinstance(self.node, ast.Attribute):
@@ -71,8 +71,8 @@ def with_idiomatic_names(request: RewriteRequest, result: RewriteResult) -> Rewr
     base = request.base or request.root
     old = {relative(one.path, base): one.text for one in request.files}
     texts = {**old, **{one.path: one.code for one in result.files if one.code is not None}}
-    trees = {path: tree for path, text in texts.items() if (tree := _parsed(text)) is not None}
-    others = [tree for one in request.context if (tree := _parsed(one.text)) is not None]
+    trees = {path: tree for path, text in texts.items() if (tree := _parse(text)) is not None}
+    others = [tree for one in request.context if (tree := _parse(one.text)) is not None]
     every = (*trees.values(), *others)
     taken = {name for tree in every for name in (*_bases(tree), *_read_elsewhere(tree))}
     explicit = [one for one in result.classes if one.form is Form.EXPLICIT]
@@ -80,13 +80,13 @@ def with_idiomatic_names(request: RewriteRequest, result: RewriteResult) -> Rewr
     for one in result.files:
         names = {found.name for found in explicit if found.path == one.path}
         made = _File(one, trees[one.path], names, taken) if names and one.path in trees else None
-        files.append(made.renamed(maps) if made is not None and one.code is not None else one)
+        files.append(made.rename(maps) if made is not None and one.code is not None else one)
     classes = tuple(maps[one.nnx] for one in result.migration_map.classes)
     migration_map = replace(result.migration_map, classes=classes)
     return replace(result, files=tuple(files), migration_map=migration_map)
 
 
-def _parsed(text: str) -> ast.Module | None:
+def _parse(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -126,21 +126,21 @@ class _File:
     explicit: set[str]
     used_names: set[str]
 
-    def renamed(self, maps: dict[str, ClassMap]) -> FileResult:
+    def rename(self, maps: dict[str, ClassMap]) -> FileResult:
         """The file with its classes' attributes renamed; ``maps`` say so of each class."""
         text = self.result.code or ""
         edits: dict[int, Replacement] = {}
         found: dict[str, list[_Mention]] = {}
         for name, node in _classes(self.tree, ""):
-            qualified = self._qualified(name)
+            qualified = self._qualified_name(name)
             if qualified is None or node.name in self.used_names:
                 continue
-            renamed = _renamed(node, text)
+            renamed = _renaming_mentions(node, text)
             mentions = [one for one in renamed if f"{one.kind}_" not in self.used_names]
             if mentions:
                 found[qualified] = mentions
-                edits |= {id(one.node): one.renamed for one in mentions}
-                edits[id(node)] = _decorated(node, {one.kind for one in mentions})
+                edits |= {id(one.node): one.rename for one in mentions}
+                edits[id(node)] = _with_decorators(node, {one.kind for one in mentions})
         if not edits:
             return self.result
         try:
@@ -151,21 +151,21 @@ class _File:
             return self.result
         for qualified, mentions in found.items():
             if qualified in maps:
-                maps[qualified] = _mapped(maps[qualified], mentions)
+                maps[qualified] = _new_map(maps[qualified], mentions)
         return replace(self.result, code=made.code)
 
-    def _qualified(self, name: str) -> str | None:
+    def _qualified_name(self, name: str) -> str | None:
         return next((q for q in self.explicit if q == name or q.endswith(f".{name}")), None)
 
 
-def _mapped(class_map: ClassMap, mentions: list[_Mention]) -> ClassMap:
+def _new_map(class_map: ClassMap, mentions: list[_Mention]) -> ClassMap:
     attributes = {
         f"{one.kind}_{one.number}": f"{snake_case(one.kind)}_{one.number}" for one in mentions
     }
     return replace(class_map, attributes={**class_map.attributes, **attributes})
 
 
-def _decorated(node: ast.ClassDef, kinds: set[str]) -> Replacement:
+def _with_decorators(node: ast.ClassDef, kinds: set[str]) -> Replacement:
     return lambda renderer: [named_in_linen(renderer.inner(node), renderer.page, kinds=kinds)]
 
 
@@ -185,7 +185,7 @@ def _classes(node: ast.AST, above: str) -> Iterator[tuple[str, ast.ClassDef]]:
 # ---- names of one class
 
 
-def _renamed(cls: ast.ClassDef, text: str) -> Iterator[_Mention]:
+def _renaming_mentions(cls: ast.ClassDef, text: str) -> Iterator[_Mention]:
     """The mentions of a class's automatic names that may become snake case."""
     mentions = _mentions_of(cls)
     stores = [one for one in mentions if one.value is not None]
@@ -225,12 +225,12 @@ def _mentions(method: ast.AST) -> Iterator[_Mention]:
                 func=ast.Name(id="setattr" | "getattr"),
                 args=[ast.Name(id=name), ast.JoinedStr() as joined, *rest],
             ) if name == receiver:
-                if kind := _counted(joined):
+                if kind := _class_of_counter(joined):
                     is_stored = node.func.id == "setattr"  # type: ignore[attr-defined]
                     yield _Mention(joined, kind, "*", rest[0] if is_stored else None)
 
 
-def _counted(node: ast.JoinedStr) -> str | None:
+def _class_of_counter(node: ast.JoinedStr) -> str | None:
     """``Dense`` of ``f"Dense_{i}"``."""
     match node.values:
         case [ast.Constant(value=str(start)), ast.FormattedValue()] if start.endswith("_"):

@@ -22,8 +22,8 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.walking import loaded_names, names_in
-from nnx_migrate.rewrite.new_imports import in_order, joined
-from nnx_migrate.source.names import Import, canonical, dotted, relative_target
+from nnx_migrate.rewrite.new_imports import in_order, join_imports
+from nnx_migrate.source.names import Import, canonical, name_parts, relative_target
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import is_name, walk
 
@@ -40,7 +40,7 @@ def settle_imports(
     needed_keys: frozenset[str],
     package: str,
     is_exported: Callable[[str], bool],
-    replaced: frozenset[str] = frozenset(),
+    replacements: frozenset[str] = frozenset(),
     means_other: Callable[[str, str], bool] = lambda _, __: False,
 ) -> cst.Module:
     """A file with its imports settled.
@@ -51,7 +51,7 @@ def settle_imports(
         needed_keys: keys of ``IMPORTS`` that its new code uses.
         package: package that relative imports start from.
         is_exported: whether other files take a name from this one.
-        replaced: symbols beside Linen's that new code may have no use for.
+        replacements: symbols beside Linen's that new code may have no use for.
         means_other: whether stars give a name another meaning than a symbol.
 
     Raises:
@@ -71,13 +71,15 @@ def settle_imports(
     wanted = sorted(
         (IMPORTS[name] for name in missing), key=lambda one: (one.module, one.name or "")
     )
-    module, wanted = joined(module, wanted)
+    module, wanted = join_imports(module, wanted)
     new = [line(one) for one in _statements(wanted)]
     used = loaded_names(module)
 
     def is_unused(bound: str, target: str) -> bool:
         symbol = canonical(target)
-        may_go = symbol == "flax.linen" or symbol.startswith("flax.linen.") or symbol in replaced
+        may_go = (
+            symbol == "flax.linen" or symbol.startswith("flax.linen.") or symbol in replacements
+        )
         return may_go and bound not in used and not is_exported(bound)
 
     return in_order(_Settling(package, is_unused).module(module, new), new)
@@ -106,7 +108,7 @@ class _Settling:
             made[home] = placed_at(module.body[home], new)
         body, left = rewritten_block(zip(map(self._inside, module.body), made, strict=True))
         if new and home is None:
-            return _inserted(module.with_changes(body=body), new)
+            return _insert(module.with_changes(body=body), new)
         if not body and module.body:
             empty = module.with_changes(body=[], header=[*module.header, *left])
             return empty if empty.header else empty.with_changes(has_trailing_newline=False)
@@ -143,7 +145,7 @@ class _Settling:
         kept: list[Any] = []
         comments: list[str] = []
         for small in statement.body:
-            gone = self._unused(small)
+            gone = self._unused_positions(small)
             if not gone:
                 kept.append(small)
             elif len(gone) < len(_aliases(small)):
@@ -157,7 +159,7 @@ class _Settling:
         last = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
         return [placed_at(statement.with_changes(body=[*kept[:-1], last]), (), comments)]
 
-    def _unused(self, small: Any) -> list[int]:
+    def _unused_positions(self, small: Any) -> list[int]:
         """Positions of the unused names of Linen that an import statement binds."""
         if isinstance(small, cst.Import):
             return [i for i, one in enumerate(small.names) if self._is_gone(one)]
@@ -217,7 +219,7 @@ def _first_use(module: cst.Module, new: Sequence[Any]) -> int:
     return next(uses, len(module.body))
 
 
-def _inserted(module: cst.Module, new: Sequence[Any]) -> cst.Module:
+def _insert(module: cst.Module, new: Sequence[Any]) -> cst.Module:
     """New imports behind the first that mentions flax, the last above their use, or the docstring."""
     at = 0
     for index, statement in enumerate(module.body[: _first_use(module, new)]):
@@ -320,7 +322,7 @@ def _importers(project: Project) -> Mapping[str, AbstractSet[str]]:
                 of_flax |= {name} if binding.target.partition(".")[0] == "flax" else set()
     for module in project.modules.values():
         for node in module.nodes:
-            if isinstance(node, ast.Attribute) and node.attr in of_flax and dotted(node.value):
+            if isinstance(node, ast.Attribute) and node.attr in of_flax and name_parts(node.value):
                 owner = project.resolve(node.value, Scope(module))
                 if owner in project.modules:
                     found.setdefault(f"{owner}.{node.attr}", set()).add(module.name)

@@ -193,7 +193,7 @@ def read_original(root: Path, name: str, before: str) -> bytes:
     return data
 
 
-def as_found(root: Path, journal: Journal | None, name: str, data: bytes) -> bytes:
+def original_bytes(root: Path, journal: Journal | None, name: str, data: bytes) -> bytes:
     """What the unfinished run found in a file that it has replaced; else ``data``.
 
     Raises:
@@ -205,7 +205,7 @@ def as_found(root: Path, journal: Journal | None, name: str, data: bytes) -> byt
     return read_original(root, name, entry.found)
 
 
-def unfinished(journal: Journal | None, run: tuple[str, ...]) -> Journal | None:
+def unfinished_journal(journal: Journal | None, run: tuple[str, ...]) -> Journal | None:
     """The journal, when its last run has to be finished by this same run.
 
     Raises:

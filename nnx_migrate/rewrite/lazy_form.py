@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from nnx_migrate.edit.calls import Argument, call, named
-from nnx_migrate.edit.expressions import Expression, dotted, integer, string
+from nnx_migrate.edit.expressions import Expression, dotted_node, integer, string
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import parameter_names, positional_names
@@ -26,7 +26,7 @@ class NoLazyForm(Exception):
     """An explicit class has no lazy form; the message says why."""
 
 
-def check_closed(cls: ClassInfo) -> None:
+def check_fixed_parameters(cls: ClassInfo) -> None:
     """Check that a constructor of the class's own takes no ``*args`` or ``**kwargs``.
 
     Raises:
@@ -47,7 +47,7 @@ def declarations(cls: ClassInfo, sizes: Iterable[SizeArgument]) -> dict[str, Exp
       NoLazyForm: its constructor takes unnamed arguments, or a size cannot be declared; the message
         says which.
     """
-    check_closed(cls)
+    check_fixed_parameters(cls)
     for field in cls.fields:
         if _is_keyword(field) and _reads_as_size(cls, field.name):
             raise NoLazyForm(f"the field {field.name} has the name of a size")
@@ -56,7 +56,7 @@ def declarations(cls: ClassInfo, sizes: Iterable[SizeArgument]) -> dict[str, Exp
         if one.name in cls.field_names:
             raise NoLazyForm(f"the size {one.name} has the name of a field")
         if not _is_named(cls, one):
-            found[one.name] = _declared(one)
+            found[one.name] = _declaration(one)
     return found
 
 
@@ -132,10 +132,10 @@ def _first(cls: ClassInfo, method: str) -> str | None:
     return names[0] if names else None
 
 
-def _declared(one: SizeArgument) -> Expression:
+def _declaration(one: SizeArgument) -> Expression:
     given = [Argument(string(one.argument, '"'))] if one.argument is not None else []
     if one.axis != -1:
-        axis = dotted("None") if one.axis is None else integer(one.axis)
+        axis = dotted_node("None") if one.axis is None else integer(one.axis)
         given.append(Argument(axis) if given else named("axis", axis))
     told = {"of": one.submodule or "", "method": "" if one.method == "__call__" else one.method}
     told["fact"] = one.fact or ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.results import position
 from nnx_migrate.source.modules import Module
-from nnx_migrate.source.names import Assignment, Import, dotted
+from nnx_migrate.source.names import Assignment, Import, name_parts
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
@@ -31,7 +31,7 @@ def _is_edited_elsewhere(
     project: Project, attempt: Attempt, node: ast.Name | ast.Attribute, module: Module
 ) -> bool:
     """Whether a name that the file imports is assigned what is edited in the file that has it."""
-    names = dotted(node)
+    names = name_parts(node)
     binding = module.table.get(names[0]) if names is not None else None
     seen: set[str] = set()  # files may import a name from each other
     while names is not None and isinstance(binding, Import) and binding.target not in seen:

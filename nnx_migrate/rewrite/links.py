@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.class_values import class_value
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.linen_modules import linen_modules
-from nnx_migrate.source.names import Assignment, dotted
+from nnx_migrate.source.names import Assignment, name_parts
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import given_values, walk
 
@@ -38,15 +38,15 @@ class Links:
     @cached_property
     def heirs(self) -> Mapping[str, Sequence[str]]:
         """The classes that inherit from each, by name."""
-        return _turned(self.bases)
+        return _reverse(self.bases)
 
     @cached_property
     def builders(self) -> Mapping[str, Sequence[str]]:
         """The classes that may build each, by name."""
-        return _turned(self.builds)
+        return _reverse(self.builds)
 
 
-def _turned(links: Mapping[str, Iterable[str]]) -> Mapping[str, Sequence[str]]:
+def _reverse(links: Mapping[str, Iterable[str]]) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = {}
     for name, others in sorted(links.items()):
         for other in dict.fromkeys(others):
@@ -65,7 +65,7 @@ def links_of(project: Project) -> Links:
     builds: dict[str, tuple[str, ...]] = {}
     holds: dict[str, tuple[str, ...]] = {}
     through: dict[str, frozenset[str]] = {}
-    handed = reader.handed()
+    handed = reader.class_arguments()
     for name, cls in project.linen.items():
         loads = [*_loads(cls.node.body, cls.scope)]
         seen = reader.classes(loads) | handed.get(name, set())
@@ -158,7 +158,7 @@ class _Reader:
             self.mentions[id(target)] = self.classes(_loads([target], scope))
         return self.mentions[id(target)]
 
-    def handed(self) -> dict[str, set[Mention]]:
+    def class_arguments(self) -> dict[str, set[Mention]]:
         """Linen classes in the arguments of constructor calls, by the constructed class."""
         found: dict[str, set[Mention]] = {}
         for name in sorted(linen_modules(self.project)):
@@ -185,7 +185,7 @@ def _loads(body: Sequence[ast.AST], scope: Scope) -> Iterator[_Load]:
             stores = isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
             if id(node) in skipped or stores:
                 continue
-            if isinstance(node, ast.Name | ast.Attribute) and dotted(node):
+            if isinstance(node, ast.Name | ast.Attribute) and name_parts(node):
                 yield _Load(around, node, called, outer)
                 continue
             of_call = isinstance(node, ast.Call)

@@ -62,7 +62,7 @@ def load(request: RewriteRequest) -> RewriteInput:
         if name.split(".")[0] == "flax":
             continue  # flax is the installed package, also in a checkout of Flax
         try:
-            module = _parsed(name, path or str(source.path), source.text, is_package)
+            module = _parse(name, path or str(source.path), source.text, is_package)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             broken.append(name)
             if path is not None:
@@ -112,7 +112,7 @@ def _check_imports(
         raise SettingsError(f"pyproject.toml: {TABLE} {error}") from error
 
 
-def _parsed(name: str, path: str, text: str, is_package: bool) -> Module:
+def _parse(name: str, path: str, text: str, is_package: bool) -> Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes in the user's strings
         return parse(name, path, text, is_package=is_package)

@@ -88,7 +88,9 @@ def _key(statement: Any) -> _Key:
 _OWN = "nnx_migrate."  # of these modules one statement holds all names, as `isort` has it
 
 
-def joined(module: cst.Module, imports: Sequence[NewImport]) -> tuple[cst.Module, list[NewImport]]:
+def join_imports(
+    module: cst.Module, imports: Sequence[NewImport]
+) -> tuple[cst.Module, list[NewImport]]:
     """A file whose statements hold the names that go into them, and the names that need one."""
     body: list[Any] = list(module.body)
     left: list[NewImport] = []

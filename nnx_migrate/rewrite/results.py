@@ -61,7 +61,7 @@ def _file(path: str, attempt: Attempt) -> FileResult:
 def _class_result(cls: ClassInfo, attempt: Attempt, sizes: Mapping[str, ClassSizes]) -> ClassResult:
     decisions, name = attempt.decisions, cls.name
     outcome = class_outcome(attempt, name)
-    result = ClassResult(cls.qualified, cls.module.path, cls.node.lineno, outcome)
+    result = ClassResult(cls.qualname, cls.module.path, cls.node.lineno, outcome)
     if name in decisions.conversions:
         made = decisions.conversions[name]
         review = made.review or sizes[name].review

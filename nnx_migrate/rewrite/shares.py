@@ -68,7 +68,7 @@ def shares_of(project: Project, jobs: int) -> Mapping[str, int]:
         lines = (cls.node.end_lineno or 0) - cls.node.lineno
         sizes[cls.module.path] += _OF_LINE * (lines + _LINES)
     groups: dict[str, list[str]] = {path: [path] for path in sizes}
-    for path, other in _linked(project):
+    for path, other in _links(project):
         if groups[path] is not groups[other]:
             joined = [*groups[path], *groups[other]]
             groups.update(dict.fromkeys(joined, joined))
@@ -84,7 +84,7 @@ def shares_of(project: Project, jobs: int) -> Mapping[str, int]:
     return owners
 
 
-def _linked(project: Project) -> Iterator[tuple[str, str]]:
+def _links(project: Project) -> Iterator[tuple[str, str]]:
     """Paths of files with Linen classes, where one has names of classes in the other."""
     modules = {cls.module.name: cls.module for cls in project.linen.values()}.values()
     for name, cls in project.linen.items():

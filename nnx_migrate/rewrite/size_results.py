@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nnx_migrate.model import ArgumentResult, SizeArgument, SizeResult
-from nnx_migrate.rewrite.classes.writing.document import described, speaks_for_itself
+from nnx_migrate.rewrite.classes.writing.document import describe, speaks_for_itself
 from nnx_migrate.sizes import ClassSizes, Origin, Site, SiteKind, SizeSource
 from nnx_migrate.sizes.evidence import ClassEvidence, ProjectEvidence
-from nnx_migrate.sizes.factories import factory_called
+from nnx_migrate.sizes.factories import factory_of_call
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.growth import grown
@@ -40,7 +40,7 @@ def size_results(
 
 def _in_factory(project: Project, site: Site, size: SizeResult) -> Iterator[SizeResult]:
     """The same size where a factory function builds the submodule that a call gets."""
-    function = factory_called(project, site.call)
+    function = factory_of_call(project, site.call)
     if function is None:
         return
     for call, _ in function.calls:
@@ -53,10 +53,10 @@ _Entry = tuple[Site, str, str, Origin, str]  # with the function that builds it,
 
 def _all(own: ClassSizes, sizes: Mapping[str, ClassSizes]) -> Iterator[_Entry]:
     """The sizes of a class, each followed by those inside the functions that it calls."""
-    asked = dict.fromkeys(_asked(own), _ASKED)
+    asked = dict.fromkeys(_argument_names(own), _ASKED)
     for key, site in own.sites.items():
         origins = {
-            name: _known(own.origins.get((key, name)), _origin(text, asked))
+            name: _evidence_origin(own.origins.get((key, name)), _origin(text, asked))
             for name, text in site.sizes.items()
         }
         if site.kind is SiteKind.FUNCTION:
@@ -68,7 +68,7 @@ def _all(own: ClassSizes, sizes: Mapping[str, ClassSizes]) -> Iterator[_Entry]:
 _ASKED = Origin(SizeSource.ARGUMENT)
 
 
-def _asked(own: ClassSizes) -> frozenset[str]:
+def _argument_names(own: ClassSizes) -> frozenset[str]:
     """Names in ``__init__`` that hold what an argument says, also at the start of a loop."""
     carried = [one for many in own.loop_carries.values() for one in many]
     return grown(
@@ -81,7 +81,7 @@ def _asked(own: ClassSizes) -> frozenset[str]:
     )
 
 
-def _known(origin: Origin | None, read: Origin) -> Origin:
+def _evidence_origin(origin: Origin | None, read: Origin) -> Origin:
     """What is known of a size with evidence; calls that agree do not tell what an argument says."""
     asked = read.source is SizeSource.ARGUMENT
     recorded = origin is not None and origin.source is SizeSource.RECORDED
@@ -126,7 +126,7 @@ def argument_results(
     """The arguments that the conversion of a class adds, one by one."""
     own = evidence.of(cls) if evidence is not None else None
     return tuple(
-        ArgumentResult(one.name, described(one), _remedy(cls, one, sizes, own)) for one in arguments
+        ArgumentResult(one.name, describe(one), _remedy(cls, one, sizes, own)) for one in arguments
     )
 
 

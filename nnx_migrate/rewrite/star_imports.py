@@ -53,6 +53,6 @@ def _importers(project: Project) -> Mapping[str, list[Module]]:
     """The modules that take all names of each, also of one that takes all names of it."""
     found: dict[str, list[Module]] = {}
     for module in project.modules.values():
-        for star in project.stars.starred(module):
+        for star in project.stars.sources(module):
             found.setdefault(star, []).append(module)
     return found

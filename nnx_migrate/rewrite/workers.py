@@ -154,15 +154,15 @@ class Team:
             return dict(mine)
         self._turn += 1
         try:
-            every = self._told(self._packed(mine, outline))
+            every = self._tell(self._pack(mine, outline))
         except (EOFError, OSError) as error:
             raise TeamError(str(error)) from error
         found: dict[str, T] = {}
         for part in every:
-            found.update(self._unpacked(part))
+            found.update(self._unpack(part))
         return {**found, **mine}
 
-    def _told(self, part: bytes) -> list[bytes]:
+    def _tell(self, part: bytes) -> list[bytes]:
         """Tell the others; returns what they tell."""
         if self.rank:
             self._lines[0].send_bytes(part)
@@ -173,7 +173,7 @@ class Team:
             line.send([part, *others[:number], *others[number + 1 :]])
         return others
 
-    def _packed(self, mine: Mapping[str, T], outline: Callable[[T], T] | None) -> bytes:
+    def _pack(self, mine: Mapping[str, T], outline: Callable[[T], T] | None) -> bytes:
         """What was told before is only named, so that it is the same object everywhere."""
         named: dict[str, _Token] = {}
         fresh: dict[_Token, T] = {}
@@ -189,7 +189,7 @@ class Team:
         self._keep(fresh)
         return file.getvalue()
 
-    def _unpacked(self, part: bytes) -> dict[str, Any]:
+    def _unpack(self, part: bytes) -> dict[str, Any]:
         turn, named, told = _Unpickler(io.BytesIO(part), self._values).load()
         if turn != self._turn:
             raise TeamError("another process has come to something else")

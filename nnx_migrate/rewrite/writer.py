@@ -42,7 +42,7 @@ class WriteFailure:
 class Undone:
     """What ``undo`` did: files restored, and files it left alone."""
 
-    restored: tuple[Path, ...] = ()
+    restored_files: tuple[Path, ...] = ()
     failures: tuple[WriteFailure, ...] = ()
 
 
@@ -56,7 +56,7 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
     Raises:
         OSError: nothing has changed.
     """
-    staged = _staged(path)
+    staged = _staging_path(path)
     try:
         staged.unlink(missing_ok=True)  # of a killed run; a link there is not followed
         with staged.open("xb") as stream:
@@ -72,7 +72,7 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
         raise
 
 
-def write_cached(file: Path, data: bytes, keep_count: int) -> None:
+def write_cache_file(file: Path, data: bytes, keep_count: int) -> None:
     """Write a file of a cache folder, and remove all of its kind but the newest ``keep_count``.
 
     Raises:
@@ -85,7 +85,7 @@ def write_cached(file: Path, data: bytes, keep_count: int) -> None:
         one.unlink(missing_ok=True)
 
 
-def _staged(path: Path) -> Path:
+def _staging_path(path: Path) -> Path:
     """Where the new content waits: a fixed name, so that a killed run leaves no second one."""
     return path.with_name(f".{path.name}{journals.STAGED}")
 
@@ -126,10 +126,10 @@ def write_in_place(
     if not plans:
         old = journals.load(root)
         if old is not None and old.state is not State.DONE:
-            with _locked(root):
+            with _lock(root):
                 _store(root, replace(old, state=State.DONE))
         return ()
-    with _locked(root):
+    with _lock(root):
         old = journals.load(root)
         ready, failures = _ready(plans)
         _store_originals(root, ready)
@@ -155,7 +155,7 @@ def _ready(plans: Sequence[PlannedWrite]) -> tuple[list[PlannedWrite], list[Writ
     ready: list[PlannedWrite] = []
     failures: list[WriteFailure] = []
     for plan in plans:
-        reason = _changed(plan)
+        reason = _change_reason(plan)
         if reason is None:
             ready.append(plan)
         else:
@@ -163,7 +163,7 @@ def _ready(plans: Sequence[PlannedWrite]) -> tuple[list[PlannedWrite], list[Writ
     return ready, failures
 
 
-def _changed(plan: PlannedWrite) -> str | None:
+def _change_reason(plan: PlannedWrite) -> str | None:
     try:
         if plan.path.read_bytes() != plan.before:
             return "changed during the run: left as it is now; run again"
@@ -175,7 +175,7 @@ def _changed(plan: PlannedWrite) -> str | None:
 
 
 def _replace(plan: PlannedWrite) -> WriteFailure | None:
-    reason = _changed(plan) or read_only(plan.path, EXCLUDE)
+    reason = _change_reason(plan) or read_only(plan.path, EXCLUDE)
     if reason is not None:
         return WriteFailure(plan.path, reason)
     try:
@@ -207,7 +207,7 @@ def _drop_unused_originals(root: Path, journal: Journal) -> None:
 
 
 @contextmanager
-def _locked(root: Path) -> Iterator[None]:
+def _lock(root: Path) -> Iterator[None]:
     """Hold the journal directory; of one that ends up without a journal what is ours is removed."""
     directory = root / JOURNAL_FOLDER
     journals.check_folder(root)
@@ -224,13 +224,13 @@ def _locked(root: Path) -> Iterator[None]:
             try:
                 yield
             finally:
-                _remove_unused(root)
+                _remove_own_files(root)
     except OSError:
-        _remove_unused(root)
+        _remove_own_files(root)
         raise
 
 
-def _remove_unused(root: Path) -> None:
+def _remove_own_files(root: Path) -> None:
     """Without a journal, remove our files and then the folders, should they be empty."""
     if journals.journal_file(root).exists():
         return
@@ -254,7 +254,7 @@ def undo(root: Path) -> Undone:
     """
     if not journals.journal_file(root).exists():
         raise FileNotFoundError(errno.ENOENT, f"no journal of an in-place run under {root}")
-    with _locked(root):
+    with _lock(root):
         journal = journals.load(root)
         if journal is None:
             raise FileNotFoundError(errno.ENOENT, f"no journal of an in-place run under {root}")
@@ -276,10 +276,10 @@ def undo(root: Path) -> Undone:
     return Undone(tuple(restored), tuple(failures))
 
 
-def _restore(root: Path, path: Path, entry: Entry, restored: list[Path]) -> str | None:
+def _restore(root: Path, path: Path, entry: Entry, restored_files: list[Path]) -> str | None:
     """Restore one file; the reason if it has to stay as it is."""
     with suppress(OSError):
-        _staged(path).unlink()
+        _staging_path(path).unlink()
     try:
         found = digest(path.read_bytes())
         if found == entry.before:
@@ -290,7 +290,7 @@ def _restore(root: Path, path: Path, entry: Entry, restored: list[Path]) -> str 
         if reason is None:
             mode = stat.S_IMODE(path.stat().st_mode)
             write_file(path, journals.read_original(root, entry.path, entry.before), mode)
-            restored.append(path)
+            restored_files.append(path)
     except FileNotFoundError:
         return "removed since the run: not restored"
     except OSError as error:

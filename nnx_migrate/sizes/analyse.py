@@ -86,23 +86,23 @@ class ProjectAnalysis:
 
     def sizes_of(self, name: str) -> ClassSizes:
         """Analyse one class or scope function, its submodules' classes first."""
-        found = self.results.get(name) or self._found(name)
+        found = self.results.get(name) or self._find(name)
         if self.running:
             next(reversed(self.running.values()))[name] = found
         return found
 
-    def _found(self, name: str) -> ClassSizes:
+    def _find(self, name: str) -> ClassSizes:
         function = self.memory.runs.by_symbol.get(name)
         info = self.project.linen[name] if function is None else function.cls
         if name in self.running:
             return ClassSizes(problems=((info.node, "the class constructs itself"),))
         self.running[name] = {}
         try:
-            sizes = self._remembered(name)
+            sizes = self._from_memory(name)
             if sizes is None:
                 asked: dict[str, ClassSizes] = {}
                 self.running[name] = asked
-                sizes = self._analysed(info)
+                sizes = self._analyse(info)
                 result = _Result(sizes, self._extras(name), asked)
                 self.memory.results.setdefault(name, []).append(result)
         finally:
@@ -110,7 +110,7 @@ class ProjectAnalysis:
         self.results[name] = sizes
         return sizes
 
-    def _remembered(self, name: str) -> ClassSizes | None:
+    def _from_memory(self, name: str) -> ClassSizes | None:
         """What is known of a class that gets the same, and whose submodules' classes have not changed."""
         for one in self.memory.results.get(name, ()):
             if one.extras == self._extras(name) and all(
@@ -122,10 +122,14 @@ class ProjectAnalysis:
     def _extras(self, name: str) -> Extras:
         return self.extras.get(name, NO_EXTRAS)
 
-    def _analysed(self, info: ClassInfo) -> ClassSizes:
+    def _analyse(self, info: ClassInfo) -> ClassSizes:
         try:
-            analysis, sizes = self._settled(info, names_entries=True)
-            return self._settled(info, names_entries=False)[1] if analysis.unplaced_sizes else sizes
+            analysis, sizes = self._run_to_fixpoint(info, names_entries=True)
+            return (
+                self._run_to_fixpoint(info, names_entries=False)[1]
+                if analysis.unplaced_sizes
+                else sizes
+            )
         except TooDeep as problem:
             return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
         except RecursionError:
@@ -136,12 +140,14 @@ class ProjectAnalysis:
                 raise
             return ClassSizes(problems=((info.node, f"size inference failed: {bug!r}"),))
 
-    def _settled(self, info: ClassInfo, *, names_entries: bool) -> tuple[ClassAnalysis, ClassSizes]:
+    def _run_to_fixpoint(
+        self, info: ClassInfo, *, names_entries: bool
+    ) -> tuple[ClassAnalysis, ClassSizes]:
         """Run until nothing new is proved about the ranks of arguments; what was proved, stays."""
         found = self._once(info, {}, names_entries=names_entries)
         for _ in range(_STUDIES - 1):
             ranks = found[0].interpreter.ranks
-            if ranks.gained:
+            if ranks.has_gains:
                 found = self._once(info, ranks.together(), names_entries=names_entries)
         ranks = found[0].interpreter.ranks
         if ranks.lacks_ranks and found[1].new_arguments:
@@ -165,7 +171,7 @@ class ProjectAnalysis:
             run.interpreter.root,
             run.output,
             self.sizes_of,
-            info.name in self.memory.runs.exported,
+            info.name in self.memory.runs.exporting_classes,
             recorded,
             extras.shapes,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.source.classes import Field
-from nnx_migrate.source.names import dotted
+from nnx_migrate.source.names import name_parts
 from nnx_migrate.source.project import Project
 
 
@@ -22,6 +22,6 @@ def annotated_symbol(project: Project, one: Field) -> str:
         node = node.slice
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         node = node.left
-    if dotted(node) is None:
+    if name_parts(node) is None:
         return ""
     return project.resolve(node, one.owner.scope) or ""

@@ -7,7 +7,7 @@ from nnx_migrate.abstract.values import Sequence, Unknown, Value
 from nnx_migrate.sizes.library_call import LibraryCall
 
 
-def shaped(call: LibraryCall) -> Value:
+def with_shape(call: LibraryCall) -> Value:
     """What has the sizes that ``shape=`` says."""
     from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 

@@ -140,10 +140,10 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
 
 def _item(interpreter: Interpreter, array: Array) -> Value:
     """One of the arrays that an array is taken apart into."""
-    array = interpreter.ranks.settled(array)
+    array = interpreter.ranks.with_rank(array)
     if array.rank is None:
         return interpreter.ranks.behind(array, 0, -1)
-    sizes = array.known(array.rank)
+    sizes = array.last_sizes(array.rank)
     return Array(sizes[1:], array.rank - 1) if sizes else Unknown("a number is taken apart")
 
 

@@ -41,9 +41,9 @@ from nnx_migrate.sizes.lists import (
     extend_each,
     hold,
     list_method,
+    lose_arguments,
     lose_bound,
-    lose_handed,
-    lose_spelled,
+    lose_text,
 )
 from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
 from nnx_migrate.sizes.outside_uses import check_outside
@@ -83,7 +83,7 @@ class OpenShape(Value):
 
 def leading(array: Array, cut: int) -> OpenShape:
     """``x.shape[:cut]`` of an array of unknown rank, counted from the end."""
-    known = array.known(max(len(array.tail), 1))
+    known = array.last_sizes(max(len(array.tail), 1))
     return OpenShape(known[:cut] if -cut < len(known) else (), array, cut)
 
 
@@ -108,7 +108,7 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
                 interpreter.note_read(value)
             return value
         case Choice() if name in _OF_ARRAYS and (array := as_array(base)) is not None:
-            return _array_attribute(interpreter.ranks.settled(array), name)
+            return _array_attribute(interpreter.ranks.with_rank(array), name)
         case Choice(options=options):
             values = [attribute_of(interpreter, one, name, frame) for one in options]
             result = values[0]
@@ -117,13 +117,13 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
             return result
         case Argument(path=path):
             if name in _OF_ARRAYS:
-                return _array_attribute(interpreter.ranks.settled(base.array()), name)
+                return _array_attribute(interpreter.ranks.with_rank(base.array()), name)
             if name in _OF_BOTH:
-                settled = interpreter.settled(base)
+                settled = interpreter.as_array(base)
                 return settled if settled is not base else Unknown(f"{path}.{name}")
             return Argument(f"{path}.{name}")
         case Array():
-            return _array_attribute(interpreter.ranks.settled(base), name)
+            return _array_attribute(interpreter.ranks.with_rank(base), name)
         case Record(entries=entries):
             return entries.get(name, Unknown(f"no entry {name}"))
         case Submodule() if name == "variables":
@@ -157,7 +157,7 @@ def _static(interpreter: Interpreter, info: ClassInfo, name: str) -> Function | 
 def _array_attribute(array: Array, name: str) -> Value:
     if name == "shape":
         if array.rank is not None:
-            sizes = array.known(array.rank)
+            sizes = array.last_sizes(array.rank)
             items = tuple(map(axis_value, sizes))
             return _Shape(items, False, array)
         return ShapeOf(array)
@@ -166,12 +166,14 @@ def _array_attribute(array: Array, name: str) -> Value:
         return Static(ex.literal(array.rank)) if known else Unknown("rank unknown")
     if name == "T":
         return (
-            Array(tuple(reversed(array.known(array.rank))), array.rank) if array.rank else Array()
+            Array(tuple(reversed(array.last_sizes(array.rank))), array.rank)
+            if array.rank
+            else Array()
         )
     if name == "mT":
         swapped = (array.axis(-1), array.axis(-2))
         return Array(
-            (*array.known(array.rank)[:-2], *swapped) if array.rank else swapped, array.rank
+            (*array.last_sizes(array.rank)[:-2], *swapped) if array.rank else swapped, array.rank
         )
     if name == "dtype":
         return Library("jax.numpy.dtype")
@@ -232,8 +234,8 @@ def call_method(
         case Sequence() | RepeatedItem() | ExtendedList() | ConcatenatedList():
             return list_method(base, name, args, node, frame)
         case Static(expr=expr):
-            lose_handed((*args, *kwargs.values()), frame)
-            lose_spelled(name, node, frame)
+            lose_arguments((*args, *kwargs.values()), frame)
+            lose_text(name, node, frame)
             check_maker(interpreter, base, name, node, frame)
             if is_global(interpreter, node, frame):
                 note_unknown(interpreter, base, node, args)
@@ -246,7 +248,7 @@ def call_method(
             target = attribute_of(interpreter, base, name, frame)
             return interpreter.call(target, args, kwargs, node, frame)
         case _:
-            lose_handed((*args, *kwargs.values()), frame)
+            lose_arguments((*args, *kwargs.values()), frame)
             check_maker(interpreter, base, name, node, frame)
             note_unknown(interpreter, base, node, args)
             maker = "" if is_plain(name) else ast.unparse(node.func)
@@ -260,14 +262,14 @@ def _super_method(
     kwargs: dict[str, Value],
     frame: Frame,
 ) -> Value:
-    function = _inherited(name, frame)
+    function = _base_method(name, frame)
     if function is None:
         return Unknown(f"no inherited method {name}, or none outside a method")
     found = interpreter.call_function(function, args, kwargs)
     return spelled_out(found, interpreter.endings)  # behind the method, without its locals
 
 
-def _inherited(name: str, frame: Frame) -> Function | None:
+def _base_method(name: str, frame: Frame) -> Function | None:
     """The method ``name`` of the bases behind the class whose method runs."""
     instance, here = frame.instance, frame.defined_in
     order = instance.info.mro if instance is not None else ()
@@ -278,7 +280,7 @@ def _inherited(name: str, frame: Frame) -> Function | None:
 
 
 def _super_attribute(interpreter: Interpreter, name: str, frame: Frame) -> Value:
-    function = _inherited(name, frame)
+    function = _base_method(name, frame)
     if function is None or not isinstance(function.node, ast.FunctionDef):
         return Unknown(f"no inherited property {name}")
     words = [ast.unparse(one) for one in function.node.decorator_list]
@@ -300,7 +302,7 @@ def _array_method(
     if name == "astype":
         return as_array(base) or Unknown()
     if name in ("set", "add", "multiply", "get"):  # x.at[...].set(...)
-        return _updated(interpreter, node, frame)
+        return _update(interpreter, node, frame)
     if name in ("reshape", "transpose") and STARRED in args:  # as x.reshape((*lead, n))
         given = ast.Tuple(node.args, ast.Load())
         args = (interpreter.evaluate(ast.copy_location(given, node), frame),)
@@ -310,7 +312,7 @@ def _array_method(
     return interpreter.call_library(symbol, (base, *args), kwargs, node, frame)
 
 
-def _updated(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
+def _update(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
     """``x.at[i].set(y)`` has the shape of ``x``, ``x.at[i].get()`` that of ``x[i]``."""
     match node.func:
         case ast.Attribute(

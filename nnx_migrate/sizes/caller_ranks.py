@@ -57,10 +57,12 @@ def _calls(runs: Runs, builder: ClassInfo, info: ClassInfo, depth: int) -> list[
     known = runs.of(builder, Question()).interpreter.ranks.together()
     if depth > 1:
         known = together(known, caller_ranks(runs, builder, depth - 1))
-    return [*_met(runs, builder, Question(ranks=frozenset(known.items())), info)]
+    return [*_intersections(runs, builder, Question(ranks=frozenset(known.items())), info)]
 
 
-def _met(runs: Runs, builder: ClassInfo, question: Question, info: ClassInfo) -> Iterator[_Ranks]:
+def _intersections(
+    runs: Runs, builder: ClassInfo, question: Question, info: ClassInfo
+) -> Iterator[_Ranks]:
     interpreter = runs.of(builder, question).interpreter
     for uses in interpreter.root.records.values():
         for use in uses:

@@ -14,7 +14,7 @@ from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
-from nnx_migrate.source.names import Assignment, Import, dotted
+from nnx_migrate.source.names import Assignment, Import, name_parts
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import is_none_literal, walk
 
@@ -67,7 +67,7 @@ class Candidates:
 
     def _may_construct(self, scope: Scope, call: ast.Call) -> bool:
         """Whether a call can be a constructor: cheaper than resolving every call of the project."""
-        parts = dotted(call.func)
+        parts = name_parts(call.func)
         if parts is None:
             return False
         return (
@@ -106,11 +106,11 @@ class Candidates:
         return found
 
     @cached_property
-    def _given(self) -> Table:
+    def _by_argument(self) -> Table:
         """The same with constructors reached through class-valued fields (``self.block_cls(..)``)."""
         found = {key: list(values) for key, values in self._direct.items()}
         for one in self._calls:
-            parts = dotted(one.call.func)
+            parts = name_parts(one.call.func)
             cls = one.place.cls
             if one.symbol or cls is None or not parts or parts[0] != "self" or len(parts) != 2:
                 continue
@@ -126,7 +126,7 @@ class Candidates:
         found = [
             one.symbol
             for value, place in [*givens, *([default] if default else [])]
-            for one in self._found(place, value, _DEPTH, self._direct)
+            for one in self._candidates_of(place, value, _DEPTH, self._direct)
         ]
         return tuple(dict.fromkeys(found))
 
@@ -150,12 +150,12 @@ class Candidates:
 
     def _reaching(self, cls: ClassInfo, field: str) -> tuple[Candidate, ...]:
         key = cls.name, field
-        if key not in self._known:
-            self._known[key] = self._factories(cls, field, _DEPTH, self._given)
-        return self._known[key]
+        if key not in self._table:
+            self._table[key] = self._factories(cls, field, _DEPTH, self._by_argument)
+        return self._table[key]
 
     @cached_property
-    def _known(self) -> dict[tuple[str, str], tuple[Candidate, ...]]:
+    def _table(self) -> dict[tuple[str, str], tuple[Candidate, ...]]:
         return {}
 
     def _factories(
@@ -169,7 +169,7 @@ class Candidates:
                 sources.append(default)
         every: list[Candidate] = []
         for value, place in sources:
-            found = self._found(place, value, depth, table)
+            found = self._candidates_of(place, value, depth, table)
             if not found:
                 return ()
             every += found
@@ -181,7 +181,7 @@ class Candidates:
             return None
         return found.default, Place(found.owner.scope)
 
-    def _found(
+    def _candidates_of(
         self, place: Place, value: ast.expr, depth: int, table: Table
     ) -> tuple[Candidate, ...]:
         if depth == 0:
@@ -193,12 +193,12 @@ class Candidates:
         if isinstance(value, ast.Call):
             target = self.project.resolve(value.func, place.scope)
             if target != "functools.partial" or not value.args:
-                return self._returned(target, depth, table)
-            found = self._found(place, value.args[0], depth - 1, table)
-            return tuple(self._with_given(one, value) for one in found)
+                return self._results_of(target, depth, table)
+            found = self._candidates_of(place, value.args[0], depth - 1, table)
+            return tuple(self._with_partial_fields(one, value) for one in found)
         if isinstance(value, ast.Subscript):
             return self._entries(place, value.value, depth, table)
-        parts = dotted(value)
+        parts = name_parts(value)
         if parts and parts[0] == "self" and len(parts) == 2 and place.cls is not None:
             return self._factories(place.cls, parts[1], depth - 1, table)
         if parts and len(parts) == 1 and place.function is not None:
@@ -210,7 +210,7 @@ class Candidates:
             return (Candidate(symbol),)
         held = self.project.definition(symbol) if symbol else None
         if held is not None and isinstance(held[1], ast.expr):  # ``base = partial(MLP, (8, 8))``
-            return self._found(Place(Scope(held[0])), held[1], depth - 1, table)
+            return self._candidates_of(Place(Scope(held[0])), held[1], depth - 1, table)
         return ()
 
     def _any(
@@ -221,10 +221,10 @@ class Candidates:
         table: Table,
     ) -> tuple[Candidate, ...]:
         """What may be given by one of several expressions; () when any is unknown."""
-        found = [self._found(place, one, depth - 1, table) if one else () for one in values]
+        found = [self._candidates_of(place, one, depth - 1, table) if one else () for one in values]
         return _each_once(chain(*found)) if all(found) else ()
 
-    def _returned(self, symbol: str | None, depth: int, table: Table) -> tuple[Candidate, ...]:
+    def _results_of(self, symbol: str | None, depth: int, table: Table) -> tuple[Candidate, ...]:
         """What a function of the project returns: ``def norm_of(kind): return partial(nn.LayerNorm)``."""
         held = self.project.definition(symbol) if symbol else None
         if held is None:
@@ -253,7 +253,7 @@ class Candidates:
             return ()
         return self._any(Place(Scope(held[0])), _values(held[1]), depth, table)
 
-    def _with_given(self, one: Candidate, partial: ast.Call) -> Candidate:
+    def _with_partial_fields(self, one: Candidate, partial: ast.Call) -> Candidate:
         """A candidate with the fields that a partial of it sets; of layers, those that decide about sizes."""
         named = {keyword.arg for keyword in partial.keywords if keyword.arg is not None}
         cls = self.project.linen.get(one.symbol)

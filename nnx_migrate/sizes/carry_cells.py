@@ -50,7 +50,7 @@ def _named(method: ast.FunctionDef) -> Iterator[CarryCell]:
         for number, statement in enumerate(block):
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as built):
-                    asked = _asked(block[number + 1 :], name)
+                    asked = _carry_calls(block[number + 1 :], name)
                     is_own = name not in parameters
                     is_only = sum(one.id == name for one in names) == len(asked) + 1
                     if asked and is_own and is_only and _stays(built, names):
@@ -65,7 +65,7 @@ def _blocks(method: ast.FunctionDef) -> Iterator[Sequence[ast.stmt]]:
                 yield block
 
 
-def _asked(block: Sequence[ast.stmt], name: str) -> list[ast.Call]:
+def _carry_calls(block: Sequence[ast.stmt], name: str) -> list[ast.Call]:
     found: list[ast.Call] = []
     for node in (one for statement in block for one in walk(statement)):
         match node:

@@ -14,7 +14,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.joining import join
 from nnx_migrate.abstract.questions import is_none
 from nnx_migrate.abstract.values import Sequence, Unknown, Value
-from nnx_migrate.sizes.expressions.conditions import joined, truth
+from nnx_migrate.sizes.expressions.conditions import join_truths, truth
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.presence import ALWAYS, Side, presence
 from nnx_migrate.source.walking import each
@@ -32,7 +32,7 @@ def chance_sides(
     if not any(_is_draw(one, frame) for one in each(test, ast.Compare)):
         return None
     met = _leaning(interpreter, test, frame, True)
-    unmet = _negated(_leaning(interpreter, test, frame, False))
+    unmet = _negate(_leaning(interpreter, test, frame, False))
     if not met or not unmet:
         return None
     interpreter.ask(test, BY_CHANCE)
@@ -71,15 +71,15 @@ def _leaning(
     match node:
         case ast.BoolOp(op=op, values=values):
             parts = [_leaning(interpreter, one, frame, value) for one in values]
-            return joined(parts, is_and=isinstance(op, ast.And))
+            return join_truths(parts, is_and=isinstance(op, ast.And))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _negated(_leaning(interpreter, operand, frame, not value))
+            return _negate(_leaning(interpreter, operand, frame, not value))
         case ast.Compare() if _is_draw(node, frame):
             return value
     return truth(interpreter, node, frame)
 
 
-def _negated(condition: bool | Expr | None) -> bool | Expr | None:
+def _negate(condition: bool | Expr | None) -> bool | Expr | None:
     return (
         ex.negation(condition)
         if isinstance(condition, Expr)

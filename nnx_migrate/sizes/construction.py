@@ -47,7 +47,7 @@ def construct_layer(
     bound = {**dict(zip(layer.fields, args, strict=False)), **kwargs}
     owner = None if is_none(kwargs.get("parent", Unknown())) else _owner(interpreter, frame)
     made = Submodule(symbol, bound, node, owner, is_conditional=bool(interpreter.conditions))
-    return _built(interpreter, made)
+    return _register(interpreter, made)
 
 
 def _check_name(
@@ -74,7 +74,7 @@ def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:
     return frame.instance or interpreter.root
 
 
-def _built(interpreter: Interpreter, module: M) -> M:
+def _register(interpreter: Interpreter, module: M) -> M:
     if module.owner is interpreter.root and module.call is not None:
         first = interpreter.submodules.setdefault(id(module.call), module)
         rounds = {one.has_rounds for one in interpreter.loops if one.has_rounds is not None}
@@ -105,7 +105,7 @@ def construct(
     owner = _owner(interpreter, frame)
     instance = Instance(target.info, fields, node, owner, lift=target.lift, lifts=target.lifts)
     instance.is_conditional = bool(interpreter.conditions)
-    return _built(interpreter, instance)
+    return _register(interpreter, instance)
 
 
 def _bind_fields(
@@ -118,7 +118,7 @@ def _bind_fields(
         if one.name not in bound and one.default is not None:
             scope = one.owner.scope
             bound[one.name] = interpreter.evaluate(one.default, Frame(scope, {}))
-    for name in info.reassigned & bound.keys():
+    for name in info.post_init_attributes & bound.keys():
         bound[name] = Unknown("__post_init__ may change the field")
     return bound
 
@@ -136,7 +136,7 @@ def construct_any(
     if not target.options:
         interpreter.unsure.add(id(node))
         layer = Submodule("", {}, node, _owner(interpreter, frame), factory=True)
-        return _built(interpreter, layer)
+        return _register(interpreter, layer)
     if single is not None:
         return construct(interpreter, single, args, kwargs, node, frame)
     _check_name(interpreter, kwargs, node, frame)
@@ -146,7 +146,7 @@ def construct_any(
     if len(modules) != len(options) or not modules:
         return Unknown("a candidate of the class-valued field is no module")
     layer = Submodule("", {}, node, _owner(interpreter, frame), factory=True, options=modules)
-    return _built(interpreter, layer)
+    return _register(interpreter, layer)
 
 
 def construct_through(
@@ -171,7 +171,7 @@ def construct_through(
     name, owner = names.pop() if len(names) == 1 else "", _owner(interpreter, frame)
     interpreter.through_functions.add(id(node))
     layer = Submodule("", {}, node, owner, factory=True, options=modules, class_name=name)
-    return _built(interpreter, layer)
+    return _register(interpreter, layer)
 
 
 def call_in_scope(
@@ -191,7 +191,7 @@ def call_in_scope(
     if function.method_of is not None and module is not None:
         instance.fields, instance.attributes = module.fields, module.attributes
         instance.variables, instance.is_set_up = module.variables, True
-    _built(interpreter, instance)
+    _register(interpreter, instance)
     return interpreter.call_instance(instance, "__call__", args, kwargs)
 
 

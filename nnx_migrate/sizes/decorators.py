@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
 
-def decorated(
+def decorate(
     interpreter: Interpreter, function: Function, decorators: Sequence[ast.expr], frame: Frame
 ) -> Value:
     """What the name of a decorated function holds; Unknown when a decorator is not understood."""

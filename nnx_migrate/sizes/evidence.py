@@ -42,7 +42,7 @@ class RecordedAxis:
     below: str = ""
 
 
-def wanted(key: str, argument: SizeArgument | None) -> RecordedAxis:
+def recorded_axis(key: str, argument: SizeArgument | None) -> RecordedAxis:
     """What a size argument of a layer (``argument`` None) or of a project class stands for."""
     if argument is None:
         names = {
@@ -149,7 +149,7 @@ class ClassEvidence:
                 done.add(key)
                 yield one
 
-    def always_given(self, call: ast.Call, want: RecordedAxis) -> bool:
+    def always_has(self, call: ast.Call, want: RecordedAxis) -> bool:
         """Whether every recorded first call of what is built there has the argument."""
         place = self.place_of(call)
         seen = list(self._sightings(place, want)) if place is not None else []
@@ -171,7 +171,7 @@ class ClassEvidence:
             shape = dict(one.shapes).get(argument)
             with suppress(Unknown):
                 given = evaluate(text, self._surroundings(one))
-                seen = given if shape is None else _seen(shape, want.axis, given)
+                seen = given if shape is None else _comparable(shape, want.axis, given)
                 if given != seen:
                     return compared, f"{text} is {given}, the recorded call has {seen}"
                 compared += shape is not None
@@ -212,7 +212,7 @@ class ProjectEvidence:
         digest = self.by_module.get(info.module.name)
         for one in self.evidence.classes:
             same = one.key.hash == digest and _is_named(one.key.qualname, info)
-            if same and self._changed(one) is None:
+            if same and self._stale_file(one) is None:
                 return ClassEvidence(info, one, self.by_module)
         return None
 
@@ -228,7 +228,7 @@ class ProjectEvidence:
                 for info in self.project.linen.values()
                 if info.module is module and _is_named(one.key.qualname, info)
             ]
-            changed = self._changed(one)
+            changed = self._stale_file(one)
             if found and changed is not None and self.of(found[0]) is None:
                 told.setdefault(found[0].name, (found[0], changed))
         yield from told.values()
@@ -244,7 +244,7 @@ class ProjectEvidence:
         alike = [module for module in names.values() if module.path.rpartition("/")[2] == file]
         return alike[0] if len(alike) == 1 else None
 
-    def _changed(self, one: RecordedClass) -> str | None:
+    def _stale_file(self, one: RecordedClass) -> str | None:
         """The file whose recorded text is not the project's any more."""
         current = set(self.by_module.values())
         for digest in (one.key.hash, *one.depends):
@@ -255,7 +255,7 @@ class ProjectEvidence:
         return None
 
 
-def _seen(shape: tuple[int, ...], axis: int | None, record: object) -> object:
+def _comparable(shape: tuple[int, ...], axis: int | None, record: object) -> object:
     """What was recorded of a shape, in the form of the size that it is compared with.
 
     The width of a DenseGeneral over several axes is a tuple: that of as many last axes.

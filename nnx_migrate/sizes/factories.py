@@ -41,7 +41,7 @@ def factory_functions(project: Project) -> Mapping[int, FactoryFunction]:
     return {id(one.node): one for one in found if one is not None}
 
 
-def factory_called(project: Project, call: ast.Call) -> FactoryFunction | None:
+def factory_of_call(project: Project, call: ast.Call) -> FactoryFunction | None:
     """The factory function that a call is one of."""
     return next((one for one in factory_functions(project).values() if id(call) in one.uses), None)
 

@@ -25,7 +25,7 @@ def varying_in(members: tuple[ClassInfo, ...]) -> frozenset[str]:
     """Attributes of the class body that the members do not all have from one class."""
     if len(members) == 1:
         return frozenset()
-    defined = {one: _defined(one) for cls in members for one in cls.mro}
+    defined = {one: _class_constants(one) for cls in members for one in cls.mro}
 
     def owner(cls: ClassInfo, name: str) -> ClassInfo | None:
         return next((one for one in cls.mro if name in defined[one]), None)
@@ -53,6 +53,6 @@ def _builders(project: Project, cls: ClassInfo) -> Iterator[int]:
             yield id(found[1])
 
 
-def _defined(cls: ClassInfo) -> frozenset[str]:
+def _class_constants(cls: ClassInfo) -> frozenset[str]:
     """What a class body gives a value that is no field: methods and constants."""
     return frozenset(cls.bound.keys() - {one.name for one in cls.own_fields if cls.linen})

@@ -47,7 +47,7 @@ def helper_methods(project: Project) -> dict[int, HelperMethod]:
     for cls in project.linen.values():
         nodes = _candidates(project, cls)
         if nodes and not is_inherited(project, cls):
-            found |= _settled(project, cls, nodes)
+            found |= _safe_helpers(project, cls, nodes)
     return found
 
 
@@ -141,7 +141,7 @@ def _bases(project: Project) -> frozenset[int]:
     return frozenset(id(base) for one in project.classes.values() for base in one.mro[1:])
 
 
-def _settled(
+def _safe_helpers(
     project: Project, cls: ClassInfo, nodes: Mapping[str, ast.FunctionDef]
 ) -> dict[int, HelperMethod]:
     """Those whose every mention is a call that runs in a compact method, and that do not recur."""

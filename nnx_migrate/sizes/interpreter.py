@@ -142,7 +142,7 @@ class Interpreter(ABC):
             return Unknown(f"{value.expr.text} may be several")
         return value
 
-    def noted(self) -> Self:
+    def copy_for_notes(self) -> Self:
         """The same with notes of its own: who reads a finished run adds to them."""
         return replace(
             self,
@@ -247,12 +247,12 @@ class Interpreter(ABC):
     def array(self, value: Value | None) -> Array | None:
         """A value as an array, with what is known of its rank."""
         found = as_array(value) if value is not None else None
-        return self.ranks.settled(found) if found is not None else None
+        return self.ranks.with_rank(found) if found is not None else None
 
-    def settled(self, value: Value) -> Value:
+    def as_array(self, value: Value) -> Value:
         """The value, as an array where something is known of its rank."""
         array = value.array() if isinstance(value, Argument) else value
-        found = self.ranks.settled(array) if isinstance(array, Array) else value
+        found = self.ranks.with_rank(array) if isinstance(array, Array) else value
         return value if found == array else found
 
     def note(self, node: ast.expr, value: Value, frame: Frame) -> None:

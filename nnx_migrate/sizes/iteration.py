@@ -79,12 +79,12 @@ def iteration_of(
     items = items_of(value)
     if items is not None and len(items) <= _UNROLL and not all(_plain(item) for item in items):
         return items
-    value = _settled(interpreter, value)
+    value = _as_arrays(interpreter, value)
     loop = Loop(loop_node, interpreter.loop_names, foreign=foreign)
     first, rest = _parts(value)
     loop.first.extend(first)
     if not foreign:
-        _leave_zipped(interpreter, value)
+        _leave_zip(interpreter, value)
     item = _abstract(rest, target, loop)
     loop.rounds = length_of(value)
     if not (first or loop.is_reordered):
@@ -93,23 +93,23 @@ def iteration_of(
     return item, loop
 
 
-def _settled(interpreter: Interpreter, value: Value) -> Value:
+def _as_arrays(interpreter: Interpreter, value: Value) -> Value:
     """Inputs that are known to be arrays as such."""
     match value:
         case Argument():
-            return interpreter.settled(value)
+            return interpreter.as_array(value)
         case EnumerateValue(value=inner):
-            return replace(value, value=_settled(interpreter, inner))
+            return replace(value, value=_as_arrays(interpreter, inner))
         case ZipValue(values=values):
-            return ZipValue(tuple(_settled(interpreter, one) for one in values))
+            return ZipValue(tuple(_as_arrays(interpreter, one) for one in values))
     return value
 
 
-def _leave_zipped(interpreter: Interpreter, value: Value) -> None:
+def _leave_zip(interpreter: Interpreter, value: Value) -> None:
     """A loop over several lists may end before it met each submodule of one."""
     match value:
         case EnumerateValue(value=inner):
-            _leave_zipped(interpreter, inner)
+            _leave_zip(interpreter, inner)
         case ZipValue(values=values) if length_of(value) is None:
             for one in values:
                 interpreter.leave(one)
@@ -123,11 +123,11 @@ def _parts(value: Value) -> tuple[list[Value], Value]:
         return list(value.first), value.rest
     if isinstance(value, EnumerateValue):
         first, rest = _parts(value.value)
-        return list(_counted(first, value.start)), EnumerateValue(rest, value.start)
+        return list(_count(first, value.start)), EnumerateValue(rest, value.start)
     return [], value
 
 
-def _counted(items: list[Value], start: Expr) -> Iterator[Value]:
+def _count(items: list[Value], start: Expr) -> Iterator[Value]:
     for index, one in enumerate(items):
         number = ex.binary(start, ast.Add(), ex.literal(index))
         yield Sequence((Static(number), one))
@@ -150,7 +150,7 @@ def items_of(value: Value) -> list[Value] | None:
             found = items_of(inner)
             if found is None:
                 return None
-            return list(_counted(found, value.start))
+            return list(_count(found, value.start))
         case ZipValue(values=values):
             columns = [items_of(one) for one in values]
             known = [column for column in columns if column is not None]

@@ -13,20 +13,20 @@ Args = tuple[Value, ...]
 _KNOWN = 6  # axes of an array of unknown rank that are worth following
 
 
-def call_lifted(lifts: tuple[Lift, ...], args: Args, run: Callable[[Args], Value]) -> Value:
+def call_through_lifts(lifts: tuple[Lift, ...], args: Args, run: Callable[[Args], Value]) -> Value:
     """Result of a call through ``lifts`` (outermost first); ``run`` is the body's own call."""
     if not lifts:
         return run(args)
     lift, *inner = lifts
     count = 1 if lift.carries else 0
     axes = _spread(lift.in_axes, len(args) - count)
-    given = tuple(_sliced(one, axis) for one, axis in zip(args[count:], axes, strict=True))
-    result = call_lifted(tuple(inner), (*args[:count], *given), run)
+    given = tuple(_slice(one, axis) for one, axis in zip(args[count:], axes, strict=True))
+    result = call_through_lifts(tuple(inner), (*args[:count], *given), run)
     if not lift.carries:
-        return _stacked(result, lift.out_axes)
+        return _stack(result, lift.out_axes)
     if not isinstance(result, Sequence) or len(result.items) != 2:
         return Unknown("the body of a scan returns no pair")
-    return Sequence((result.items[0], _stacked(result.items[1], lift.out_axes)))
+    return Sequence((result.items[0], _stack(result.items[1], lift.out_axes)))
 
 
 def _spread(axes: Value, count: int) -> list[Value]:
@@ -48,11 +48,11 @@ def is_whole(axis: Value) -> bool:
     return getattr(axis, "symbol", "") == "flax.linen.broadcast" or is_none(axis) is True
 
 
-def _sliced(value: Value, axis: Value) -> Value:
+def _slice(value: Value, axis: Value) -> Value:
     """What the body sees of an argument."""
     if is_whole(axis):
         return value
-    return _along(value, axis, _sliced, _without) or Unknown("an input of a lifted call")
+    return _along(value, axis, _slice, _without) or Unknown("an input of a lifted call")
 
 
 def _along(
@@ -76,36 +76,36 @@ def _along(
 
 def _without(array: Array, index: int) -> Array:
     if array.rank is not None:
-        sizes = list(array.known(array.rank))
+        sizes = list(array.last_sizes(array.rank))
         if not -array.rank <= index < array.rank:
             return Array()
         del sizes[index]
         return Array(tuple(sizes), array.rank - 1)
     if index < 0:
-        sizes = list(array.known(max(len(array.tail), -index, min(_KNOWN, -index + 1))))
+        sizes = list(array.last_sizes(max(len(array.tail), -index, min(_KNOWN, -index + 1))))
         del sizes[index]
         return array.of(tuple(sizes), -1)
     if index == 0:  # counted from the end, the sizes stay what they are
-        return array.of(array.known(max(1, len(array.tail))), -1)
+        return array.of(array.last_sizes(max(1, len(array.tail))), -1)
     if index > 1 and not array.has(index + 2):  # it may be the last one
         return array.of((None,), -1)
     # Axis 1 is that of steps behind the batch: where it is the last one, callers show it.
     return array.behind(index, -1)
 
 
-def _stacked(value: Value, axis: Value) -> Value:
+def _stack(value: Value, axis: Value) -> Value:
     """A result of all steps or lanes."""
     if getattr(axis, "symbol", "") == "flax.linen.broadcast":
         return value
-    return _along(value, axis, _stacked, _with) or Unknown("a result of a lifted call")
+    return _along(value, axis, _stack, _with) or Unknown("a result of a lifted call")
 
 
 def _with(array: Array, index: int) -> Array:
     if array.rank is not None:
-        sizes = list(array.known(array.rank))
+        sizes = list(array.last_sizes(array.rank))
         sizes.insert(index if index >= 0 else index + array.rank + 1, None)
         return Array(tuple(sizes), array.rank + 1)
-    sizes = list(array.known(max(len(array.tail), 1)))
+    sizes = list(array.last_sizes(max(len(array.tail), 1)))
     if index < 0:
         sizes[:0] = [None] * max(0, -index - len(sizes))
         sizes.insert(len(sizes) + 1 + index, None)

@@ -46,13 +46,13 @@ def list_method(
     """``base.name(*args)``; a list that nobody knows afterwards is Unknown."""
     match name:
         case "append" if len(args) == 1:
-            hold(_extended(base, Sequence(args)), node, frame)
+            hold(_extend(base, Sequence(args)), node, frame)
             return NONE
         case "extend" if len(args) == 1:
-            hold(_extended(base, args[0]), node, frame)
+            hold(_extend(base, args[0]), node, frame)
             return NONE
         case "pop":
-            return _popped(base, args, node, frame)
+            return _pop(base, args, node, frame)
     if name not in READING:
         hold(Unknown(f"a list after {name}"), node, frame)
     return Unknown(f"sequence method {name}")
@@ -68,7 +68,7 @@ def extend_each(
     if len(lists) < len(choice.options):
         return False
     added = Sequence(args) if name == "append" else args[0]
-    options = tuple(_extended(one, added) for one in lists)
+    options = tuple(_extend(one, added) for one in lists)
     hold(replace(choice, options=options), node, frame)
     return True
 
@@ -95,7 +95,7 @@ def lose(place: ast.expr, frame: Frame) -> None:
             frame.forget(part)
 
 
-def lose_handed(values: Iterable[Value], frame: Frame) -> None:
+def lose_arguments(values: Iterable[Value], frame: Frame) -> None:
     """What a function that nobody reads is given may be changed by it: ``heapq.heappush(widths, 3)``."""
     for value in values:
         for part in (value, *_inside(value)):
@@ -109,10 +109,10 @@ def lose_handed(values: Iterable[Value], frame: Frame) -> None:
 def lose_bound(base: Value, name: str, frame: Frame) -> None:
     """A method that is not called where it is read may change its list at any later call: ``push = ws.append``."""
     if name in CHANGING and is_changeable(base):
-        lose_handed((base,), frame)
+        lose_arguments((base,), frame)
 
 
-def lose_spelled(name: str, node: ast.Call, frame: Frame) -> None:
+def lose_text(name: str, node: ast.Call, frame: Frame) -> None:
     """``ws.pop()`` of a list whose text is known: ``list(self.widths)`` is what it was before."""
     if name in CHANGING:
         hold(Unknown(f"a list after {name}"), node, frame)
@@ -156,7 +156,7 @@ def _inside(value: Value) -> Iterator[Value]:
             yield from _inside(part)
 
 
-def _extended(
+def _extend(
     base: Sequence | RepeatedItem | ExtendedList | ConcatenatedList, values: Value
 ) -> Value:
     if isinstance(base, Sequence) and isinstance(values, Sequence):
@@ -171,7 +171,7 @@ def _any(items: tuple[Value, ...]) -> Value:
     return result
 
 
-def _popped(
+def _pop(
     base: Sequence | RepeatedItem | ExtendedList | ConcatenatedList,
     args: tuple[Value, ...],
     node: ast.Call,

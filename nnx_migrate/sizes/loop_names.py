@@ -24,23 +24,23 @@ class LoopNames:
 
     Args:
       loops: the loop that binds each.
-      spelled: its name in the source.
+      names: its name in the source.
       together: the loops in which it has that value: its own, and those that go with it through the
         same items.
     """
 
     loops: dict[str, ast.AST] = field(default_factory=dict)
-    spelled: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     together: dict[str, list[ast.AST]] = field(default_factory=dict)
 
     def of(self, loop: ast.AST, identifier: str) -> str:
         """The name in expressions of a variable that ``loop`` binds."""
-        taken = [name for name, spelled in self.spelled.items() if spelled == identifier]
+        taken = [name for name, spelled in self.names.items() if spelled == identifier]
         for name in taken:
             if self.loops[name] is loop:
                 return name
         name = f"{identifier}__loop{len(taken) + 1}" if taken else identifier
-        self.loops[name], self.spelled[name], self.together[name] = loop, identifier, [loop]
+        self.loops[name], self.names[name], self.together[name] = loop, identifier, [loop]
         return name
 
     def join(self, loop: ast.AST, other: ast.AST) -> None:
@@ -61,7 +61,7 @@ class LoopNames:
         return ex.substitute(expression, {one: self._name_at(one, place) for one in ours})
 
     def _name_at(self, name: str, place: ast.AST) -> Expr:
-        identifier = self.spelled[name]
+        identifier = self.names[name]
         around = [one for one in self._binding(identifier) if place in _inside(one)]
         innermost = [one for one in around if _inside(one).isdisjoint(around)]
         known = any(one is loop for one in innermost for loop in self.together[name])
@@ -69,7 +69,7 @@ class LoopNames:
         return ex.name(identifier if known else f"{ex.FOREIGN}{name}")
 
     def _binding(self, identifier: str) -> Iterator[ast.AST]:
-        for name, spelled in self.spelled.items():
+        for name, spelled in self.names.items():
             if spelled == identifier:
                 yield self.loops[name]
 

@@ -45,13 +45,13 @@ from nnx_migrate.sizes.fields.modules import is_module
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.interpreter import Interpreter
 from nnx_migrate.sizes.library.dispatch import call_library
-from nnx_migrate.sizes.lifts import call_lifted
-from nnx_migrate.sizes.lists import lose_handed
+from nnx_migrate.sizes.lifts import call_through_lifts
+from nnx_migrate.sizes.lists import lose_arguments
 from nnx_migrate.sizes.loop_names import loop_around
 from nnx_migrate.sizes.out_variables import out_variable
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
-from nnx_migrate.sizes.unknown_builders import check_maker, check_mixed, note_unknown
+from nnx_migrate.sizes.unknown_builders import check_class_or_function, check_maker, note_unknown
 from nnx_migrate.source.names import positional_names
 
 _DEPTH = 60
@@ -147,7 +147,7 @@ class Machine(Interpreter):
             case Choice():
                 return self.call_choice(target, args, kwargs, node, frame)
             case _:
-                lose_handed((*args, *kwargs.values()), frame)
+                lose_arguments((*args, *kwargs.values()), frame)
                 return self.call_unknown(target, args, node, frame)
 
     def call_choice(
@@ -166,10 +166,10 @@ class Machine(Interpreter):
             )
         for one in target.options:
             check_maker(self, one, "", node, frame)
-        check_mixed(self, target.options, node)
+        check_class_or_function(self, target.options, node)
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
         if not known:
-            lose_handed((*args, *kwargs.values()), frame)
+            lose_arguments((*args, *kwargs.values()), frame)
             return self.call_unknown(target.options[0], args, node, frame)
         results = each(self, target, known, lambda one: self._call(one, args, kwargs, node, frame))
         return join_all(target.test, results)
@@ -204,7 +204,9 @@ class Machine(Interpreter):
             return self._call_options(layer, args, kwargs)
         if layer.lifts:
             given = self._to_lift(args)
-            return call_lifted(layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs))
+            return call_through_lifts(
+                layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs)
+            )
         return self._call_layer(layer, args, kwargs)
 
     def _call_layer(
@@ -267,14 +269,14 @@ class Machine(Interpreter):
         lifts = instance.lifts if method == "__call__" else ()
         if lifts:
             given = self._to_lift(args)
-            return call_lifted(
+            return call_through_lifts(
                 lifts, given, lambda one: self._run_method(instance, method, one, kwargs)
             )
         return self._run_method(instance, method, args, kwargs)
 
     def _to_lift(self, args: tuple[Value, ...]) -> tuple[Value, ...]:
         """Arguments of a lifted call, whose axes are counted from the front."""
-        given = tuple(map(self.settled, args))
+        given = tuple(map(self.as_array, args))
         arrays = [one for one in given if isinstance(one, Argument | Array)]
         self.ranks.lacks_ranks |= any(getattr(one, "rank", None) is None for one in arrays)
         return given

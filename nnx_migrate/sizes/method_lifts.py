@@ -80,7 +80,7 @@ def callers_axis(interpreter: Interpreter, method: str, path: str, axis: int | N
     head = re.findall(r"\w+", path)[0]
     if head not in names:
         return axis
-    rank = interpreter.ranks.settled(Array(path=path))
+    rank = interpreter.ranks.with_rank(Array(path=path))
     for lift in reversed(lifts):
         position, count = names.index(head) - int(lift.carries), len(names) - int(lift.carries)
         if position >= 0:

@@ -59,7 +59,7 @@ def call_instance_method(
         plain = not args and not kwargs
         return as_read(interpreter, instance, name, value, is_called=True) if plain else value
     if name in ("param", "variable"):
-        _check_borrowed(interpreter, instance, node, frame)
+        _check_foreign_method(interpreter, instance, node, frame)
     if name == "param":
         return _param(interpreter, args, kwargs, node, frame)
     if name == "variable":
@@ -78,7 +78,7 @@ def call_instance_method(
     return interpreter.call(target, args, kwargs, node, frame)
 
 
-def _check_borrowed(
+def _check_foreign_method(
     interpreter: Interpreter, instance: Instance, node: ast.Call, frame: Frame
 ) -> None:
     """``Other.method(self, x)`` finds only variables that the class itself makes."""
@@ -86,13 +86,15 @@ def _check_borrowed(
     if instance is not interpreter.root or other is None or other in instance.info.mro:
         return
     own = (one for cls in instance.info.mro for one in walk(cls.node))
-    if _made(node) not in {_made(one) for one in own if isinstance(one, ast.Call)} - {None}:
-        what = _made(node) or "a variable of unknown name"
+    if _variable_name(node) not in {
+        _variable_name(one) for one in own if isinstance(one, ast.Call)
+    } - {None}:
+        what = _variable_name(node) or "a variable of unknown name"
         reason = f"it calls a method of {other.node.name} that makes {what}, which it does not"
         interpreter.problems.append((instance.info.node, reason))
 
 
-def _made(call: ast.Call) -> str | None:
+def _variable_name(call: ast.Call) -> str | None:
     """What ``self.param("kernel", ...)`` or ``self.variable("cache", "x", ...)`` makes."""
     match call.func:
         case ast.Attribute(attr="param" | "variable" as method):

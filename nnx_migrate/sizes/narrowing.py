@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from nnx_migrate.abstract.questions import is_instance, without_none
 from nnx_migrate.abstract.values import Argument, Array, Choice, Value
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.ranks import ranked
+from nnx_migrate.sizes.ranks import with_fixed_rank
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, names_in
 
@@ -24,7 +24,7 @@ class Fact:
 
 
 @contextmanager
-def narrowed(project: Project, frame: Frame, test: ast.expr, *, holds: bool) -> Iterator[None]:
+def narrow(project: Project, frame: Frame, test: ast.expr, *, holds: bool) -> Iterator[None]:
     """Run a block in which ``test`` holds, or does not; what it leaves alone is as before after."""
     before = dict(frame.env)
     inside = assume(project, frame, test, holds=holds)
@@ -79,7 +79,7 @@ def _facts(test: ast.expr, holds: bool, tests: dict[str, ast.expr]) -> list[Fact
             left=left,
             ops=[ast.Eq() | ast.NotEq() as op],
             comparators=[ast.Constant(value=int(rank))],
-        ) if isinstance(op, ast.Eq) is holds and (ranked := _ranked(left)) is not None:
+        ) if isinstance(op, ast.Eq) is holds and (ranked := _rank_name(left)) is not None:
             return [Fact(ranked, lambda value: _of_rank(value, rank))]
         case _:
             return []
@@ -110,7 +110,7 @@ def _of_class(project: Project, frame: Frame, call: ast.Call, holds: bool) -> Fa
     return Fact(value.id, narrow)
 
 
-def _ranked(node: ast.expr) -> str | None:
+def _rank_name(node: ast.expr) -> str | None:
     """The local name whose rank ``x.ndim``, ``len(x.shape)`` or ``jnp.ndim(x)`` is."""
     match node:
         case (
@@ -136,5 +136,5 @@ def _of_rank(value: Value, rank: int) -> Value:
     if isinstance(value, Argument):
         return Array(path=value.path, rank=rank)
     if isinstance(value, Array) and value.rank is None and value.least <= rank:
-        return ranked(value, rank)
+        return with_fixed_rank(value, rank)
     return value

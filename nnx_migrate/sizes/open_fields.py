@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.sizes.annotations import says_module
 from nnx_migrate.source.classes import ClassInfo, Field, arguments_by_field
-from nnx_migrate.source.names import dotted
+from nnx_migrate.source.names import name_parts
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, is_none_literal, walk
 
@@ -17,7 +17,7 @@ def is_called_twice(info: ClassInfo, name: str) -> bool:
     return any(
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Call)
-        and dotted(node.func.func) == ("self", name)
+        and name_parts(node.func.func) == ("self", name)
         for cls in info.mro
         for node in walk(cls.node)
     )
@@ -73,7 +73,7 @@ def _made_from(info: ClassInfo, name: str) -> Iterator[ast.expr]:
     """The calls of a field, and the names that are bound to them."""
     for cls in info.mro:
         for node in each(cls.node, ast.Call):
-            if dotted(node.func) == ("self", name):
+            if name_parts(node.func) == ("self", name):
                 yield node
                 parents = cls.module.parents
                 above = parents.of(node)
@@ -84,17 +84,17 @@ def _made_from(info: ClassInfo, name: str) -> Iterator[ast.expr]:
 
 def _is_module(project: Project, info: ClassInfo, expression: ast.expr) -> bool:
     """Whether something that is read of a name is called, or given to a field that holds a module."""
-    words = dotted(expression)
+    words = name_parts(expression)
     for cls in info.mro:
         for call in each(cls.node, ast.Call):
-            if words is not None and dotted(call.func) == words:
+            if words is not None and name_parts(call.func) == words:
                 return True
             taker = project.linen.get(project.resolve(call.func, cls.scope) or "")
             if taker is None:
                 continue
             fields = {one.name: one for one in taker.fields}
             for name, value in arguments_by_field(taker, call.args, call.keywords):
-                is_given = value is expression or (words is not None and dotted(value) == words)
+                is_given = value is expression or (words is not None and name_parts(value) == words)
                 if is_given and name in fields and _holds_module(project, taker, fields[name]):
                     return True
     return False
@@ -104,14 +104,14 @@ def _holds_module(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether a field says that it holds a module, or is called."""
     calls = (call.func for owner in cls.mro for call in each(owner.node, ast.Call))
     return says_module(project, one) or any(
-        dotted(called) == ("self", one.name) for called in calls
+        name_parts(called) == ("self", one.name) for called in calls
     )
 
 
 def _reads(info: ClassInfo, name: str) -> Iterator[tuple[ClassInfo, ast.Attribute]]:
     for cls in info.mro:
         for node in each(cls.node, ast.Attribute):
-            if dotted(node) == ("self", name) and isinstance(node.ctx, ast.Load):
+            if name_parts(node) == ("self", name) and isinstance(node.ctx, ast.Load):
                 yield cls, node
 
 

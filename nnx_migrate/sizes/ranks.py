@@ -64,7 +64,7 @@ class Ranks:
     certain: bool = True  # what runs now runs in every call of the method
 
     @property
-    def gained(self) -> bool:
+    def has_gains(self) -> bool:
         """Whether another analysis would know more."""
         return self.lacks_ranks and any(
             rank.both(self.known_ranks.get(key, Rank())) != self.known_ranks.get(key)
@@ -100,7 +100,7 @@ class Ranks:
         key = (self.method, path)
         self.proofs[key] = self.proofs.get(key, Rank()).both(found)
 
-    def settled(self, array: Array) -> Array:
+    def with_rank(self, array: Array) -> Array:
         """The array with what is known of its rank."""
         if array.rank is not None or array.origin is None:
             return array
@@ -109,9 +109,9 @@ class Ranks:
         if rank is None:
             return array
         if rank.exact is not None and rank.exact + more >= 0:
-            return ranked(array, rank.exact + more)
+            return with_fixed_rank(array, rank.exact + more)
         if rank.usual is not None and rank.usual + more > 0:
-            return array.batched(rank.usual + more)
+            return array.with_one_batch_axis(rank.usual + more)
         return replace(array, least=max(array.least, rank.least + more))
 
     def want(self, array: Value, operands: Iterable[Value]) -> None:
@@ -126,7 +126,7 @@ class Ranks:
         return array.behind(axis, more)
 
 
-def ranked(array: Array, rank: int) -> Array:
+def with_fixed_rank(array: Array, rank: int) -> Array:
     """The array, known to have ``rank`` axes."""
     return replace(array, rank=rank, tail=array.tail[max(len(array.tail) - rank, 0) :])
 

@@ -43,7 +43,7 @@ def record_method(
     if name == "values":
         return Sequence(tuple(base.entries.values()))
     if name == "update":
-        hold(_updated(base, args, kwargs), node, frame)
+        hold(_update(base, args, kwargs), node, frame)
         return NONE
     if name in base.entries and name not in _CHANGING:
         return interpreter.call_value(base.entries[name], args, kwargs, node)
@@ -68,7 +68,7 @@ def _entry(base: Record, name: str, args: tuple[Value, ...], node: ast.Call, fra
     return args[1] if len(args) > 1 else NONE if name == "get" else Unknown()
 
 
-def _updated(base: Record, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+def _update(base: Record, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
     """``base`` after ``base.update(*args, **kwargs)``."""
     if any(not isinstance(one, Record) for one in args):
         return Unknown("a dict updated with what nobody knows")

@@ -35,7 +35,7 @@ def note_rounds(loop: Loop, value: Value, call: ast.FunctionDef | None) -> None:
     """Note it of a loop over ``value``, in what ``call`` runs."""
     loop.has_rounds = _has_rounds(value)
     loop.is_open = _is_open(value) or _is_empty_by_default(value, call)
-    loop.submodule_calls = frozenset(id(one.call) for one in _held(value))
+    loop.submodule_calls = frozenset(id(one.call) for one in _modules_of(value))
 
 
 def _has_rounds(value: Value) -> Expr | None:
@@ -111,16 +111,16 @@ def _range_goes_on(arguments: tuple[Expr, ...]) -> Expr | None:
     return None
 
 
-def _held(value: Value) -> Iterator[Submodule | Instance]:
+def _modules_of(value: Value) -> Iterator[Submodule | Instance]:
     """The modules that the rounds of a loop go through."""
     match value:
         case EnumerateValue(value=inner):
-            yield from _held(inner)
+            yield from _modules_of(inner)
         case ZipValue(values=values) | Choice(options=values):
-            yield from (module for one in values for module in _held(one))
+            yield from (module for one in values for module in _modules_of(one))
         case RepeatedItem(item=Choice() as item) | Perhaps(item=Choice() as item):
-            yield from _held(item)
+            yield from _modules_of(item)
         case ExtendedList(first=first, rest=rest):
-            yield from (module for one in (*first, rest) for module in _held(one))
+            yield from (module for one in (*first, rest) for module in _modules_of(one))
         case _:
             yield from held_modules(value)

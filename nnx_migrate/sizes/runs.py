@@ -37,7 +37,7 @@ from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import members_of, varying_in
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.interpreter import Interpreter
-from nnx_migrate.sizes.lifts import call_lifted
+from nnx_migrate.sizes.lifts import call_through_lifts
 from nnx_migrate.sizes.machine import Machine
 from nnx_migrate.sizes.method_lifts import lifts_of
 from nnx_migrate.sizes.open_fields import builds_from, is_called_twice
@@ -46,7 +46,7 @@ from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements.functions import run_function, set_up
 from nnx_migrate.sizes.unknown_builders import refuse_unknown_builders
 from nnx_migrate.source.classes import ClassInfo, Field
-from nnx_migrate.source.names import dotted, positional_names
+from nnx_migrate.source.names import name_parts, positional_names
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
@@ -96,7 +96,7 @@ class Runs:
         if key not in self._known:
             self._known[key] = self._run(info, question)
         known = self._known[key]
-        return Run(known.interpreter.noted(), known.output)
+        return Run(known.interpreter.copy_for_notes(), known.output)
 
     def _run(self, info: ClassInfo, question: Question) -> Run:
         """Run all methods."""
@@ -112,19 +112,19 @@ class Runs:
             ranks=Ranks(dict(question.ranks)),
         )
         root.fields = {one.name: self._field(info, one, question.extras) for one in info.fields}
-        output = _run_methods(interpreter, info, root, self._given(info))
+        output = _run_methods(interpreter, info, root, self._known_parameters(info))
         refuse_unknown_builders(interpreter, info)
         _leave_rest_to_class(interpreter, info)
         return Run(interpreter, output)
 
-    def _given(self, info: ClassInfo) -> dict[str, Value]:
+    def _known_parameters(self, info: ClassInfo) -> dict[str, Value]:
         """Parameters of a scope function that stand for what its callers know beforehand."""
         function = self.by_symbol.get(info.name)
         names = function.known_parameters if function is not None else ()
         return {name: Static(Expr(ast.Name(name, ast.Load()))) for name in names}
 
     @cached_property
-    def exported(self) -> frozenset[str]:
+    def exporting_classes(self) -> frozenset[str]:
         """Classes that a field or local may hold, or that a factory function builds."""
         fields = (
             candidate.symbol
@@ -133,16 +133,18 @@ class Runs:
             for candidate in self.candidates.factories(cls, one.name)
         )
         functions = (symbol for one in self.factories.values() for _, symbol in one.calls)
-        local = (symbol for cls in self.project.linen.values() for symbol in self._held(cls))
+        local = (
+            symbol for cls in self.project.linen.values() for symbol in self._class_choices(cls)
+        )
         return frozenset((*fields, *functions, *local))
 
-    def _held(self, cls: ClassInfo) -> Iterator[str]:
+    def _class_choices(self, cls: ClassInfo) -> Iterator[str]:
         """Classes that a method chooses from: ``block = A if self.deep else B``, ``(A, B)[i]``."""
         for method in cls.methods.values():
             scope = cls.scope.enter(method)
             for node in walk(method):
                 for one in _values(node):
-                    symbol = self.project.resolve(one, scope) if dotted(one) else None
+                    symbol = self.project.resolve(one, scope) if name_parts(one) else None
                     if symbol in self.project.linen:
                         yield symbol
 
@@ -287,6 +289,8 @@ def _run_method(
     function = Function(node, cls.scope, {}, root, cls)
     interpreter.ranks.method = name
     lifts = lifts_of(interpreter, cls, node)
-    return call_lifted(  # the arguments are what the body sees, the result is what callers get
-        lifts, args, lambda _: run_function(interpreter, function, args, kwargs)
+    return (
+        call_through_lifts(  # the arguments are what the body sees, the result is what callers get
+            lifts, args, lambda _: run_function(interpreter, function, args, kwargs)
+        )
     )

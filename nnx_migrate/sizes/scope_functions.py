@@ -70,7 +70,7 @@ def scope_functions(project: Project) -> Mapping[int, ScopeFunction]:
         key: list(mentions_of(project, f"{module.name}.{node.name}"))
         for key, (module, node) in candidates.items()
     }
-    kept = _settled(project, candidates, mentions)
+    kept = _safe_functions(project, candidates, mentions)
     calls = {key: [_call(one) for one in mentions[key]] for key in kept}
     given = given_parameters({key: candidates[key][1] for key in kept}, calls)
     found: dict[int, ScopeFunction] = {}
@@ -142,7 +142,7 @@ def _is_plain(module: Module, node: ast.FunctionDef) -> bool:
     )
 
 
-def _settled(
+def _safe_functions(
     project: Project, candidates: _Candidates, mentions: Mapping[int, list[Mention]]
 ) -> set[int]:
     """The candidates that are only called where submodules can be built, by others of them too."""

@@ -83,7 +83,7 @@ def given_parameters(
         changed = False
         for key, function in functions.items():
             for call in calls[key]:
-                unknown = _reached(call, given)
+                unknown = _call_dependents(call, given)
                 bound = bound_arguments(function, call.node) or {}
                 lost = {n for n in given[key] & bound.keys() if _values(bound[n]) & unknown}
                 changed |= bool(lost)
@@ -110,7 +110,7 @@ def _rebound(function: ast.FunctionDef) -> set[str]:
     return {target for targets, _ in _bindings(function) for target in targets}
 
 
-def _reached(call: Call, known_names: Mapping[int, AbstractSet[str]]) -> frozenset[str]:
+def _call_dependents(call: Call, known_names: Mapping[int, AbstractSet[str]]) -> frozenset[str]:
     """Local names of the caller that what only its own call knows reaches."""
     caller = call.caller
     every = parameters_of(caller)
@@ -162,18 +162,18 @@ def _bindings(function: ast.FunctionDef) -> Iterator[tuple[list[str], ast.AST]]:
     for node in walk(function):
         match node:
             case ast.Assign(targets=targets, value=value):
-                yield [name for one in targets for name in _stored(one)], value
+                yield [name for one in targets for name in _targets(one)], value
             case (
                 ast.AugAssign(target=target, value=value)
                 | ast.NamedExpr(target=target, value=value)
             ):
-                yield _stored(target), value
+                yield _targets(target), value
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                yield _stored(target), value
+                yield _targets(target), value
             case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                yield _stored(target), value
+                yield _targets(target), value
             case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
-                yield _stored(target), value
+                yield _targets(target), value
             case ast.FunctionDef(name=name) if node is not function:
                 yield [name], node
             case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
@@ -186,15 +186,15 @@ def _is_store(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
-def _stored(target: ast.expr) -> list[str]:
+def _targets(target: ast.expr) -> list[str]:
     """Names that an assignment to ``target`` binds or changes."""
     match target:
         case ast.Name(id=name):
             return [name]
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return [name for part in parts for name in _stored(part)]
+            return [name for part in parts for name in _targets(part)]
         case ast.Starred(value=inner) | ast.Subscript(value=inner) | ast.Attribute(value=inner):
-            return _stored(inner)
+            return _targets(inner)
         case _:
             return []
 

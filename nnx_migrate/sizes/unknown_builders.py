@@ -125,7 +125,9 @@ def _maker(
     return ""
 
 
-def check_mixed(interpreter: Interpreter, options: Iterable[Value], node: ast.Call) -> None:
+def check_class_or_function(
+    interpreter: Interpreter, options: Iterable[Value], node: ast.Call
+) -> None:
     """Refuse a call of what is a class in one case and a function in another.
 
     NNX's classes get sizes and streams, which a function has to take as well; and what several

@@ -102,7 +102,7 @@ class AttributeUses:
             ):
                 yield from () if self._is_described(module, parent) else [None]
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if owner is node:
-                yield from self._asked(module, parent, name)
+                yield from self._getattr_names(module, parent, name)
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, name, value]) if owner is node:
                 self._sets = True
                 if not _is_moved(owner, value):  # code behind it takes another value by the name
@@ -116,22 +116,22 @@ class AttributeUses:
                 yield from self._names(module, parent) if word == "unwrap" else ()
             case ast.Assign(targets=targets, value=value) if value is node:
                 for target in targets:
-                    yield from self._kept(module, target, value)
+                    yield from self._names_by_local(module, target, value)
             case ast.AnnAssign(target=target, value=value) if value is node:
-                yield from self._kept(module, target, node)
+                yield from self._names_by_local(module, target, node)
             case ast.Tuple() | ast.List() | ast.Set() if loop := _variable(module, parent):
-                yield from self._kept(module, loop, parent)
+                yield from self._names_by_local(module, loop, parent)
             case ast.NamedExpr(target=target, value=value) if value is node:
-                yield from self._kept(module, target, value)
+                yield from self._names_by_local(module, target, value)
                 yield from self._names(module, parent)
             case ast.Return():
-                yield from self._returned(module, node)
+                yield from self._names_by_result(module, node)
             case ast.Call(func=ast.Name() as function) if function is not node:
-                yield from self._passed(module, function, parent, node)
+                yield from self._names_by_argument(module, function, parent, node)
             case ast.keyword():
                 taker = module.parents.of(parent)
                 if isinstance(taker, ast.Call):
-                    yield from self._passed(module, taker.func, taker, parent)
+                    yield from self._names_by_argument(module, taker.func, taker, parent)
                 else:  # ``class Run(Base, net=Net)``
                     yield None
             case _:
@@ -149,7 +149,9 @@ class AttributeUses:
         package, _, name = (found or "").rpartition(".")
         return name if package == "inspect" and name in _INSPECTS else None
 
-    def _asked(self, module: Module, call: ast.Call, name: ast.expr) -> Iterator[str | None]:
+    def _getattr_names(
+        self, module: Module, call: ast.Call, name: ast.expr
+    ) -> Iterator[str | None]:
         """``getattr(module, name)``, but for ``getattr(module, name).__module__ = ...``."""
         words = [*self._strings(module, name, set())]
         if isinstance(name, ast.Constant) and name.value in self._modules:
@@ -174,7 +176,7 @@ class AttributeUses:
             yield from self._names(module, call)
         if None not in words:
             return
-        for use in self._held(module, call):
+        for use in self._aliases(module, call):
             match module.parents.of(use):
                 case ast.Attribute(attr=name):
                     self.deeper.add(name)
@@ -182,7 +184,7 @@ class AttributeUses:
                     if owner is use:
                         self.deeper.update(self._strings(module, name, set()))
 
-    def _held(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
+    def _aliases(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
         """A value, and where its function reads it under a name."""
         yield node
         around = module.parents.function(node)
@@ -202,7 +204,7 @@ class AttributeUses:
             self._seen = before  # what else those places take is asked by who comes there
         return is_described
 
-    def _passed(
+    def _names_by_argument(
         self, module: Module, function: ast.expr, call: ast.Call, argument: ast.AST
     ) -> Iterator[str | None]:
         """What a function of the project does with an argument."""
@@ -219,7 +221,9 @@ class AttributeUses:
             if is_name(one, name) and isinstance(one.ctx, ast.Load):
                 yield from self._names(home, one)
 
-    def _kept(self, module: Module, target: ast.expr, value: ast.expr) -> Iterator[str | None]:
+    def _names_by_local(
+        self, module: Module, target: ast.expr, value: ast.expr
+    ) -> Iterator[str | None]:
         """A value under a name: all that the function does with that name."""
         match target:
             case ast.Subscript(value=ast.Attribute(attr="modules")):
@@ -261,7 +265,7 @@ class AttributeUses:
                         return False
         return True
 
-    def _returned(self, module: Module, node: ast.AST) -> Iterator[str | None]:
+    def _names_by_result(self, module: Module, node: ast.AST) -> Iterator[str | None]:
         """A value that a function returns: what its callers anywhere take of it."""
         function = module.parents.function(node)
         if self._is_hook(module, node):

@@ -70,7 +70,7 @@ def _binds(statement: ast.stmt, name: str) -> bool:
     return name in bound_names(statement)
 
 
-def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+def pairs_of(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     """``a, b = c, d`` as ``(a, c)`` and ``(b, d)``; what cannot be taken apart is one pair."""
     match target, value:
         case (
@@ -78,7 +78,7 @@ def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
             (ast.Tuple(elts=values) | ast.List(elts=values)),
         ) if len(targets) == len(values) and not has_starred((*targets, *values)):
             for one, other in zip(targets, values, strict=True):
-                yield from paired(one, other)
+                yield from pairs_of(one, other)
         case _:
             yield target, value
 
@@ -107,7 +107,7 @@ def bindings_below(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
-                    yield from paired(target, value)
+                    yield from pairs_of(target, value)
             case (
                 ast.AnnAssign(target=target, value=ast.expr() as value)
                 | ast.AugAssign(target=target, value=value)

@@ -67,7 +67,7 @@ def changed_globals(project: Project) -> ChangedGlobals:
 class _Search:
     project: Project
     changes: ChangedGlobals = field(default_factory=ChangedGlobals)
-    _visited: set[int] = field(default_factory=set)
+    _nodes: set[int] = field(default_factory=set)
     _words: set[str] = field(default_factory=set)  # attributes whose values are changed in place
     _arguments: set[tuple[str, str, int, bool]] = field(default_factory=set)  # and parameters
     _todo: list[tuple[str, str, int, bool] | str] = field(default_factory=list)
@@ -91,17 +91,17 @@ class _Search:
         while self._todo:
             one = self._todo.pop()
             if isinstance(one, str):
-                self._stored(one)
+                self._follow_attribute(one)
             else:
-                self._called(*one)
+                self._follow_argument(*one)
 
     # ---- the values that are changed
 
     def _change(self, module: Module, node: ast.expr) -> None:
         """Note that the object of an expression is changed."""
-        if id(node) in self._visited:
+        if id(node) in self._nodes:
             return
-        self._visited.add(id(node))
+        self._nodes.add(id(node))
         owners = self.namespaces.modules(module, node) or self.namespaces.names(module, node)
         if owners:
             self.changes.whole.update(owners)
@@ -197,7 +197,7 @@ class _Search:
 
     # ---- where they come from
 
-    def _stored(self, word: str) -> None:
+    def _follow_attribute(self, word: str) -> None:
         """What code stores in attributes of that name: ``self.config = CONFIG``."""
         for module in self.project.modules.values():
             for node in module.by_word.get(word, ()):
@@ -218,14 +218,14 @@ class _Search:
                     found.setdefault(one.arg, []).append((module, one))
         return found
 
-    def _called(self, function: str, parameter: str, place: int, is_method: bool) -> None:
+    def _follow_argument(self, function: str, parameter: str, place: int, is_method: bool) -> None:
         """What calls of functions of that name give for a parameter."""
         for module in self.project.modules.values():
             for node in module.by_word.get(function, ()):
                 call = module.parents.of(node)
                 if not isinstance(call, ast.Call) or call.func is not node:
                     continue
-                for one in _given(call, parameter, place, is_method):
+                for one in _argument_values(call, parameter, place, is_method):
                     is_own = isinstance(node, ast.Attribute) and one is node.value
                     if not is_own or self._has_method(module, one, function):
                         self._change(module, one)
@@ -248,7 +248,9 @@ class _Search:
         )
 
 
-def _given(call: ast.Call, parameter: str, place: int, is_method: bool) -> Iterator[ast.expr]:
+def _argument_values(
+    call: ast.Call, parameter: str, place: int, is_method: bool
+) -> Iterator[ast.expr]:
     """What a call may give for a parameter."""
     yield from (one.value for one in call.keywords if one.arg == parameter)
     if is_method and place == 0 and isinstance(call.func, ast.Attribute):

@@ -91,22 +91,22 @@ def hidden_changes(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.AST]]:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 continue
             case ast.If(test=head, body=inner, orelse=orelse):
-                yield from (*_hidden(head), *hidden_changes([*inner, *orelse]))
+                yield from (*_implicit_changes(head), *hidden_changes([*inner, *orelse]))
             case ast.For(iter=head, body=inner, orelse=orelse):
-                yield from (*_hidden(head), *hidden_changes([*inner, *orelse]))
+                yield from (*_implicit_changes(head), *hidden_changes([*inner, *orelse]))
             case ast.With(items=managers, body=inner):
                 for one in managers:
-                    yield from _hidden(one)
+                    yield from _implicit_changes(one)
                 yield from hidden_changes(inner)
             case _ if not isinstance(statement, WHOLE):
-                yield from _hidden(statement, but=open_change(statement))
+                yield from _implicit_changes(statement, but=open_change(statement))
 
 
-def _hidden(part: ast.AST, but: ast.Call | None = None) -> Iterator[tuple[str, ast.AST]]:
+def _implicit_changes(part: ast.AST, but: ast.Call | None = None) -> Iterator[tuple[str, ast.AST]]:
     if isinstance(part, FunctionNode):
         return
     if isinstance(part, ast.Call) and part is not but:
         for name in changed_by_call(part):
             yield name, part
     for child in ast.iter_child_nodes(part):
-        yield from _hidden(child, but)
+        yield from _implicit_changes(child, but)

@@ -163,12 +163,12 @@ class _Reader:
         name, args = last_name(call.func), call.args
         match call.func:
             case ast.Name(id="exec"):
-                yield from self._executed(args)
+                yield from self._exec_changes(args)
             case ast.Attribute(value=ast.Name(id=builtin)) if builtin in _BUILTIN and args:
                 if name in CHANGING:
                     yield Place(self.module, value=args[0])
             case ast.Attribute(value=owner) if name in CHANGING:
-                yield self._changed(owner, call)
+                yield self._place_of_change(owner, call)
             case ast.Attribute(value=ast.Attribute(attr="patch") | ast.Name(id="patch")) if args:
                 yield from self._set(args, call, is_whole=name == "multiple")
             case ast.Name() | ast.Attribute() if name in _SETTING | _REPLACING and args:
@@ -180,7 +180,7 @@ class _Reader:
             if one.arg == "namespace":
                 yield Place(self.module, value=one.value)
 
-    def _changed(self, owner: ast.expr, call: ast.Call) -> Place:
+    def _place_of_change(self, owner: ast.expr, call: ast.Call) -> Place:
         modules = self.namespaces.names(self.module, owner)
         if not modules:
             return Place(self.module, value=owner)
@@ -203,13 +203,13 @@ class _Reader:
             if home is not None and rest:
                 yield Place(self.module, (home.name,), frozenset({rest[0]}))
 
-    def _executed(self, args: list[ast.expr]) -> Iterator[Place]:
+    def _exec_changes(self, args: list[ast.expr]) -> Iterator[Place]:
         """``exec(text)`` binds names of the file, or of what it is given for them."""
         text = _text(args[0]) if args else None
         names = None if text is None else _bound_by(text)
         modules = self.namespaces.names(self.module, args[1]) if args[1:] else (self.module.name,)
         yield Place(self.module, modules, names, None if modules else args[1])
-        words = {one.attr for one in _stored(text or "")}
+        words = {one.attr for one in _attribute_targets(text or "")}
         yield Place(self.module, tuple(self.project.modules), frozenset(words))
 
 
@@ -221,18 +221,18 @@ def _text(node: ast.expr) -> str | None:
 
 
 def _bound_by(text: str) -> frozenset[str] | None:
-    tree = _parsed(text)
+    tree = _parse(text)
     return None if tree is None else names_bound_below(tree)
 
 
-def _stored(text: str) -> Iterator[ast.Attribute]:
-    tree = _parsed(text)
+def _attribute_targets(text: str) -> Iterator[ast.Attribute]:
+    tree = _parse(text)
     for node in () if tree is None else walk(tree):
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             yield node
 
 
-def _parsed(text: str) -> ast.Module | None:
+def _parse(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

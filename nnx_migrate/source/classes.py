@@ -51,12 +51,12 @@ class ClassInfo:
     is_ambiguous: bool = False  # the name has other meanings, too, and uses may mean either
 
     @property
-    def dotted(self) -> str:
+    def dotted_name(self) -> str:
         """The qualified name without ``<locals>``, as the ledger has it: ``module.function.Class``."""
-        return self.qualified.replace(".<locals>", "")
+        return self.qualname.replace(".<locals>", "")
 
     @property
-    def qualified(self) -> str:
+    def qualname(self) -> str:
         """The name as Python has it, the same for all statements that bind it."""
         return self.name.partition(":")[0]
 
@@ -142,7 +142,7 @@ class ClassInfo:
         return frozenset(name for cls in self.mro for name in cls.methods)
 
     @cached_property
-    def reassigned(self) -> frozenset[str]:
+    def post_init_attributes(self) -> frozenset[str]:
         """Attributes that ``__post_init__`` sets: fields may not hold what they were given."""
         found = (one.methods.get("__post_init__") for one in self.mro)
         nodes = (node for method in found if method is not None for node in walk(method))
@@ -242,7 +242,7 @@ def index_classes(
         if name in done or name not in statements or name in trail:
             return done.get(name)
         one = statements[name]
-        expressions = [_unsubscripted(base) for base in one.node.bases]
+        expressions = [_generic_origin(base) for base in one.node.bases]
         bases = tuple(resolve(base, one.scope) for base in expressions)
         possible = [symbol for base in expressions for symbol in meanings(base, one.scope)]
         parents = [build(symbol, (*trail, name)) for symbol in possible]
@@ -275,7 +275,7 @@ def is_linen_class(symbol: str | None) -> bool:
     return name[:1].isupper() and "." not in name
 
 
-def _unsubscripted(base: ast.expr) -> ast.expr:
+def _generic_origin(base: ast.expr) -> ast.expr:
     """``Generic`` of the base ``Generic[T]``."""
     return base.value if isinstance(base, ast.Subscript) else base
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
-from nnx_migrate.source.names import Assignment, dotted, table_of
+from nnx_migrate.source.names import Assignment, name_parts, table_of
 from nnx_migrate.source.walking import children, each
 
 _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Tuple)
@@ -49,7 +49,7 @@ def written_out(node: ast.expr, constants: Mapping[int, ast.expr]) -> ast.expr:
     """An expression with the values of the names that have one; the same node if there are none."""
     if id(node) in constants:
         return written_out(constants[id(node)], constants)
-    made = {name: _written(value, constants) for name, value in ast.iter_fields(node)}
+    made = {name: _literal(value, constants) for name, value in ast.iter_fields(node)}
     if all(made[name] is value for name, value in ast.iter_fields(node)):
         return node
     changed = copy.copy(node)
@@ -58,9 +58,9 @@ def written_out(node: ast.expr, constants: Mapping[int, ast.expr]) -> ast.expr:
     return changed
 
 
-def _written(value: object, constants: Mapping[int, ast.expr]) -> object:
+def _literal(value: object, constants: Mapping[int, ast.expr]) -> object:
     if isinstance(value, list):
-        made = [_written(one, constants) for one in value]
+        made = [_literal(one, constants) for one in value]
         return value if all(a is b for a, b in zip(made, value, strict=True)) else made
     if isinstance(value, ast.expr | ast.keyword | ast.comprehension):
         return written_out(value, constants)  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ def _is_plain(value: ast.expr, bound: AbstractSet[str], constants: Mapping[int, 
         case ast.Name(id=name):
             return id(value) in constants or name not in bound
         case ast.Attribute():
-            parts = dotted(value)
+            parts = name_parts(value)
             return parts is not None and parts[0] not in bound
     return isinstance(value, _COMPUTED) and all(
         isinstance(one, _COMPUTED)

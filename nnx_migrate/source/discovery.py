@@ -137,7 +137,7 @@ def _walk(
         if entry.is_symlink():
             yield from _judge_link(path, tree)
         elif entry.is_dir():
-            if not skipped(path):
+            if not is_foreign_folder(path):
                 yield from _walk(path, tree, count)
         elif entry.name.endswith(".py"):
             if entry.is_file():
@@ -165,7 +165,7 @@ def _judge_link(path: Path, tree: Path) -> Iterator[ReadFailure]:
         yield ReadFailure(path, f"symlink out of the tree (to {target}), not followed")
 
 
-def skipped(directory: Path) -> bool:
+def is_foreign_folder(directory: Path) -> bool:
     """Whether a directory holds no code of the project: hidden, caches, environments."""
     name = directory.name
     if name.startswith(".") or name in SKIPPED:
@@ -217,7 +217,7 @@ def project_files(root: Path, explicit: bool, discovery: Discovery) -> tuple[Pat
         TooLarge: the root holds more than a project does.
     """
     if explicit or (root / "pyproject.toml").is_file() or (root / ".git").exists():
-        return _bounded(root)
+        return _python_files(root)
     if root == discovery.base and discovery.base in {path.parent for path in discovery.files}:
         beside = (path for path in sorted(root.glob("*.py")) if not path.is_symlink())
         return tuple(path for path in beside if path.is_file()) + discovery.left_out
@@ -226,7 +226,7 @@ def project_files(root: Path, explicit: bool, discovery: Discovery) -> tuple[Pat
     return discover([root / discovery.base.relative_to(root).parts[0]]).files
 
 
-def _bounded(root: Path) -> tuple[Path, ...]:
+def _python_files(root: Path) -> tuple[Path, ...]:
     """The Python files below a root, given up once they are more than those of a project."""
     left = MOST_ENTRIES
     found: set[Path] = set()

@@ -18,7 +18,7 @@ def grown(start: Iterable[T], more: Callable[[frozenset[T]], Iterable[T]]) -> fr
         found = wider
 
 
-def reached(start: Iterable[T], links: Callable[[T], Iterable[T]]) -> set[T]:
+def reachable(start: Iterable[T], links: Callable[[T], Iterable[T]]) -> set[T]:
     """``start`` with all that ``links`` leads to from one of them, at any remove."""
     found = set(start)
     todo = [*found]

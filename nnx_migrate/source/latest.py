@@ -93,11 +93,11 @@ def _run_by(project: Project, module: Module) -> list[Module]:
     while todo:
         one = todo.pop()
         found[one.name] = one
-        todo += [more for more in _imported(project, one) if more.name not in found]
+        todo += [more for more in _modules_of_imports(project, one) if more.name not in found]
     return [one for one in found.values() if one is not module]
 
 
-def _imported(project: Project, module: Module) -> Iterator[Module]:
+def _modules_of_imports(project: Project, module: Module) -> Iterator[Module]:
     """The modules of the project that a module's imports name, and the packages around these."""
     for statement in each(module.tree, _IMPORTS):
         owners = {target for _, target in _targets(project, module, statement)}

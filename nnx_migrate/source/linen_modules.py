@@ -9,7 +9,7 @@ from functools import lru_cache
 from nnx_migrate.source.modules import Module
 from nnx_migrate.source.names import Assignment, Import
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.stars import listed
+from nnx_migrate.source.stars import all_names
 
 _HEADS = ("flax", "nnx_migrate")
 
@@ -46,7 +46,7 @@ def class_homes(project: Project) -> dict[str, set[str]]:
                         renamed.add((module.name, name))
         for star in module.stars:
             stars.setdefault(star, []).append(module.name)
-    named = {star: listed(project.modules[star]) for star in stars if star in project.modules}
+    named = {star: all_names(project.modules[star]) for star in stars if star in project.modules}
     for name, homes in found.items():
         word = project.linen[name].node.name
         todo = [*homes]
@@ -69,7 +69,9 @@ class _Search:
 
     def is_new(self, module: Module) -> bool:
         """Whether a module is one that was not known to be."""
-        return module.name not in self.found and any(map(self.hit, self.imports[module.name]))
+        return module.name not in self.found and any(
+            map(self.may_lead_to_linen, self.imports[module.name])
+        )
 
     def add(self, module: Module) -> None:
         """Note a module and the names that others may take from it."""
@@ -84,7 +86,7 @@ class _Search:
                     if last in self.handed or _is_linen(target):
                         self.handed.add(name)
 
-    def hit(self, statement: ast.Import | ast.ImportFrom) -> bool:
+    def may_lead_to_linen(self, statement: ast.Import | ast.ImportFrom) -> bool:
         """Whether an import may bind what leads to Linen."""
         names = [one.name for one in statement.names]
         if isinstance(statement, ast.Import):

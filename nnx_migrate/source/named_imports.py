@@ -135,7 +135,7 @@ def named_imports(module: Module, modules: Iterable[Module] | None) -> Iterator[
             case ast.Call(func=function):
                 symbol = _symbol(function, aliases)
                 if symbol.rpartition(".")[2] in _BY_NAME:
-                    yield from _called(reader, node, symbol.rpartition(".")[2])
+                    yield from _imports_of_call(reader, node, symbol.rpartition(".")[2])
                 elif symbol in _BY_PATH and (node.args or node.keywords):
                     yield NamedImport(module, node, "")
             case ast.Name() | ast.Attribute() if _is_handed_on(module, node, aliases):
@@ -168,7 +168,7 @@ def _is_handed_on(
     return True
 
 
-def _called(reader: Reader, call: ast.Call, function: str) -> Iterator[NamedImport]:
+def _imports_of_call(reader: Reader, call: ast.Call, function: str) -> Iterator[NamedImport]:
     """What a call of a function imports that is given a name."""
     module = reader.module
     keywords = {one.arg: one.value for one in call.keywords}

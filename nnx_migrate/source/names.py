@@ -279,7 +279,7 @@ def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
             todo.extend(ast.iter_child_nodes(node))
 
 
-def dotted(expression: ast.expr) -> tuple[str, ...] | None:
+def name_parts(expression: ast.expr) -> tuple[str, ...] | None:
     """``a.b.c`` as ("a", "b", "c"); None for anything else."""
     parts: list[str] = []
     while isinstance(expression, ast.Attribute):

@@ -24,10 +24,10 @@ from nnx_migrate.source.names import (
     Import,
     Several,
     canonical,
-    dotted,
+    name_parts,
 )
 from nnx_migrate.source.stars import Stars
-from nnx_migrate.source.walking import uncalled
+from nnx_migrate.source.walking import callee_of
 
 __all__ = ["Module", "Project", "Scope", "module_name", "parse"]
 
@@ -46,18 +46,18 @@ class Project:
 
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
         """Symbol that a name or dotted expression refers to; None when it is a local value."""
-        parts = dotted(expression)
+        parts = name_parts(expression)
         if parts is None:
             return None
         key = (parts, id(scope.module), *map(id, scope.tables))
-        known = self._resolved.get(key)
+        known = self._symbols.get(key)
         if known is None:
             known = scope, self._resolve(parts, scope, _DEPTH)
-            self._resolved[key] = known  # so that none of these ids is given again
+            self._symbols[key] = known  # so that none of these ids is given again
         return known[1]
 
     @cached_property
-    def _resolved(self) -> dict[tuple[object, ...], tuple[Scope, str | None]]:
+    def _symbols(self) -> dict[tuple[object, ...], tuple[Scope, str | None]]:
         """What dotted names refer to, by the scope that they stand in."""
         return {}
 
@@ -75,7 +75,7 @@ class Project:
 
     def is_alias(self, expression: ast.expr, scope: Scope) -> bool:
         """Whether an expression reaches what it means through an assignment: ``conv = nn.Conv``."""
-        parts = dotted(expression)
+        parts = name_parts(expression)
         if parts is None:
             return False
         binding, rest = scope.lookup(parts[0]), list(parts[1:])
@@ -92,7 +92,7 @@ class Project:
 
     def meanings(self, expression: ast.expr, scope: Scope) -> tuple[str, ...]:
         """Every symbol that a name or dotted expression may refer to, one per binding of the name."""
-        parts = dotted(expression)
+        parts = name_parts(expression)
         if parts is None:
             return ()
         binding = scope.lookup(parts[0])
@@ -110,7 +110,7 @@ class Project:
                 if scope.module.table.get(name) == binding:
                     return f"{scope.module.name}.{name}"
                 return self._class_names.get(id(node), f"<local>.{node.name}")
-            case Assignment(value=value) if (parts := dotted(value)) and parts != (name,):
+            case Assignment(value=value) if (parts := name_parts(value)) and parts != (name,):
                 return self._resolve(parts, scope, depth - 1)
             case Assignment() if scope.module.table.get(name) == binding:
                 return f"{scope.module.name}.{name}"
@@ -131,7 +131,7 @@ class Project:
             return target
         return f"{sibling.name}{dot}{rest}"
 
-    def imported(self, target: str, module: Module) -> str:
+    def import_symbol(self, target: str, module: Module) -> str:
         """Symbol of what an import in a module names, through all re-exports."""
         return self.canonical(self.beside(target, module))
 
@@ -166,7 +166,7 @@ class Project:
         tail = list(rest[1:])
         if isinstance(binding, Import):
             return self.canonical(".".join([binding.target, *tail]), depth - 1)
-        parts = dotted(binding.value) if isinstance(binding, Assignment) else None
+        parts = name_parts(binding.value) if isinstance(binding, Assignment) else None
         if parts is not None:
             target = self._resolve(parts, Scope(module), depth - 1)
             return self.canonical(".".join([target, *tail]), depth - 1) if target else symbol
@@ -255,7 +255,7 @@ class Project:
         """Symbols of a method's decorators; of a decorator call, the called function's."""
         found = []
         for decorator in method.decorator_list:
-            target = uncalled(decorator)
+            target = callee_of(decorator)
             found.append(self.resolve(target, cls.scope) or ast.unparse(target))
         return tuple(found)
 

@@ -54,7 +54,7 @@ def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[s
         groups.setdefault(tops[id(source)], []).append(source)
     nested = [top for top in groups if top != root and top.is_relative_to(root)]
     statements = {id(one): tuple(imports(one.text)) for one in sources} if nested else {}
-    imported = _imported(statements.values())
+    imported = _import_names(statements.values())
     names: dict[int, tuple[str, bool]] = {}
     seen: set[str] = set()
     shown = (_package_above(one.path, statements[id(one)]) for one in sources if nested)
@@ -113,7 +113,7 @@ def _package_above(path: Path, statements: Iterable[tuple[str, str]]) -> Path | 
     return above[level - 1] if 1 < level <= len(above) else None
 
 
-def _imported(files: Iterable[Iterable[tuple[str, str]]]) -> frozenset[str]:
+def _import_names(files: Iterable[Iterable[tuple[str, str]]]) -> frozenset[str]:
     """Dotted names that the absolute imports may mean: of modules, and of what is in them."""
     found: set[str] = set()
     for statements in files:

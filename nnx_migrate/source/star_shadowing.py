@@ -27,7 +27,7 @@ def shadowed_names(modules: Mapping[str, Module]) -> dict[str, Module]:
         project = Project(dict(every))
         more = {}
         for module in every.values():
-            covered = _StarredModule(project, module).covered() if module.stars else {}
+            covered = _StarModule(project, module).shadowed_bindings() if module.stars else {}
             if covered.keys() - module.shadowed_bindings.keys():
                 more[module.name] = replace(module, shadowed_bindings=covered)
         if not more:
@@ -37,7 +37,7 @@ def shadowed_names(modules: Mapping[str, Module]) -> dict[str, Module]:
     return found
 
 
-class _StarredModule:
+class _StarModule:
     """The stars of one module, from the first to the last."""
 
     def __init__(self, project: Project, module: Module) -> None:
@@ -47,7 +47,7 @@ class _StarredModule:
         self._taken: dict[str, tuple[int, str, bool]] = {}  # and the last star that does
         self._found: dict[str, list[Binding]] = {}
 
-    def covered(self) -> dict[str, tuple[Binding, ...]]:
+    def shadowed_bindings(self) -> dict[str, tuple[Binding, ...]]:
         """What stars bind names to that are bound already, by the name."""
         body = self._module.tree.body
         tables = [table_of([one], self._module.package) for one in body]
@@ -57,7 +57,7 @@ class _StarredModule:
             is_plain = isinstance(body[place], ast.ImportFrom)  # under no condition
             for target in targets:
                 is_sure = is_plain and self._project.stars.is_readable(target)
-                given = self._project.stars.given(target, self._module.name)
+                given = self._project.stars.names_of(target, self._module.name)
                 for name, home in given.items():
                     if not name.startswith("__"):
                         self._add(place, name, f"{home}.{name}", is_sure)

@@ -40,9 +40,9 @@ class Stars:
             self._open.add(module.name)
             found: dict[str, str] = {}
             for target in module.stars:
-                found |= self.given(target, module.name)
+                found |= self.names_of(target, module.name)
             self._open.discard(module.name)
-            every = [*self.starred(module)]
+            every = [*self.sources(module)]
             for target in every if self._circular else ():  # what the circle left out
                 source = self._modules.get(target)
                 found = {**dict.fromkeys(source.table if source else (), target), **found}
@@ -50,14 +50,14 @@ class Stars:
             self._known[module.name] = found, rest
         return self._known[module.name]
 
-    def given(self, target: str, taker: str) -> Homes:
+    def names_of(self, target: str, taker: str) -> Homes:
         """The names that a star import of a module binds, each with the module that has it.
 
         Not those that it has from the module ``taker``, whose star it is, so that they stay what they were:
         ``from .layers import Block`` and ``from .models import *`` in a package, of which ``models.py``
         begins with ``from . import Block``.
         """
-        found = self._given(target)
+        found = self._names_of(target)
         return {name: home for name, home in found.items() if not self._is_of(taker, home, name)}
 
     def _is_of(self, taker: str, home: str, name: str) -> bool:
@@ -73,7 +73,7 @@ class Stars:
             home, _, name = binding.target.rpartition(".")
         return False
 
-    def _given(self, target: str) -> Homes:
+    def _names_of(self, target: str) -> Homes:
         source = self._modules.get(target)
         if source is None:
             return {}
@@ -85,15 +85,15 @@ class Stars:
         found |= dict.fromkeys(source.table, target)
         if "__all__" not in source.table:
             return {name: home for name, home in found.items() if not name.startswith("_")}
-        names = listed(source)
+        names = all_names(source)
         return found if names is None else {name: found[name] for name in names & found.keys()}
 
     def is_readable(self, target: str) -> bool:
         """Whether a module says plainly which names a star takes."""
         source = self._modules.get(target)
-        return source is None or "__all__" not in source.table or listed(source) is not None
+        return source is None or "__all__" not in source.table or all_names(source) is not None
 
-    def starred(self, module: Module) -> Iterator[str]:
+    def sources(self, module: Module) -> Iterator[str]:
         """The modules whose names a file takes by stars, also by a star of those; each once, in order."""
         todo, seen = [*reversed(module.stars)], {module.name}
         while todo:
@@ -105,7 +105,7 @@ class Stars:
                 todo += reversed(source.stars) if source is not None else ()
 
 
-def listed(module: Module) -> frozenset[str] | None:
+def all_names(module: Module) -> frozenset[str] | None:
     """The names that ``from module import *`` takes where ``__all__`` is a plain list; else None."""
     match module.table.get("__all__"):
         case Assignment(value=ast.List(elts=every) | ast.Tuple(elts=every)):

@@ -57,7 +57,7 @@ class Text:
 ANY = Text("", "", whole=False)
 
 
-def _known(text: str) -> Text:
+def _literal(text: str) -> Text:
     return Text(text, text, whole=True)
 
 
@@ -78,16 +78,16 @@ class Reader:
     def _texts(self, node: ast.expr) -> Iterator[Text]:
         match node:
             case ast.Constant(value=str() as text):
-                yield _known(text)
+                yield _literal(text)
             case ast.JoinedStr(values=values):
-                yield from self._joined(values)
+                yield from self._join(values)
             case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
                 yield from self._texts(value)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                yield from self._joined([left, right])
+                yield from self._join([left, right])
             case ast.BinOp(left=ast.Constant(value=str() as text), op=ast.Mod(), right=right):
                 given = right.elts if isinstance(right, ast.Tuple) else [right]
-                yield from self._formatted(re.split(r"%s", text), given)
+                yield from self._percent_format(re.split(r"%s", text), given)
             case ast.Call(
                 func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")
             ):
@@ -97,7 +97,7 @@ class Reader:
                 args=[ast.List(elts=parts) | ast.Tuple(elts=parts)],
             ) if not has_starred(parts):
                 between = [one for part in parts for one in (ast.Constant(text), part)]
-                yield from self._joined(between[1:])
+                yield from self._join(between[1:])
             case ast.Subscript(
                 value=ast.Call(func=ast.Attribute(value=owner, attr=name), args=args, keywords=[]),
                 slice=index,
@@ -125,9 +125,9 @@ class Reader:
             case ast.Call(func=ast.Name(id=name), args=[value]) if name in _ELEMENTS:
                 yield from self._elements(value)
             case ast.Name(id="__name__"):
-                yield _known(self.module.name)
+                yield _literal(self.module.name)
             case ast.Name(id="__package__"):
-                yield _known(self.module.package)
+                yield _literal(self.module.package)
             case ast.Name():
                 yield from self._bound(node)
             case ast.Constant(value=None):
@@ -135,10 +135,10 @@ class Reader:
             case _:
                 yield ANY
 
-    def _joined(self, parts: Sequence[ast.expr]) -> Iterator[Text]:
+    def _join(self, parts: Sequence[ast.expr]) -> Iterator[Text]:
         """Texts, one behind the other."""
         alternatives = [[*dict.fromkeys(self._texts(part))] for part in parts]
-        found = [_known("")]
+        found = [_literal("")]
         for one in alternatives:
             one = one if 0 < len(one) <= _MOST else [ANY]
             if len(found) * len(one) > _MOST:
@@ -146,7 +146,7 @@ class Reader:
             found = [before.then(after) for before in found for after in one]
         yield from found
 
-    def _formatted(self, pieces: list[str], arguments: Sequence[ast.expr]) -> Iterator[Text]:
+    def _percent_format(self, pieces: list[str], arguments: Sequence[ast.expr]) -> Iterator[Text]:
         """``"%s.%s" % (one, other)``, by what stands between."""
         is_plain = len(pieces) == len(arguments) + 1 and not any("%" in one for one in pieces)
         if not is_plain or has_starred(arguments):
@@ -155,7 +155,7 @@ class Reader:
         parts: list[ast.expr] = [ast.Constant(pieces[0])]
         for one, text in zip(arguments, pieces[1:], strict=True):
             parts += [one, ast.Constant(text)]
-        yield from self._joined(parts)
+        yield from self._join(parts)
 
     def _format(self, text: str, call: ast.Call) -> Iterator[Text]:
         """``"models.{}".format(name)``."""
@@ -179,7 +179,7 @@ class Reader:
         if has_starred(call.args):
             yield ANY
         else:
-            yield from self._joined(parts)
+            yield from self._join(parts)
 
     def _cut(self, owner: ast.expr, name: str, arguments: Sequence[ast.expr]) -> Iterator[Text]:
         """``__name__.split(".")[0]``."""
@@ -190,7 +190,7 @@ class Reader:
                     yield ANY
                     continue
                 cut = getattr(one.start, name)(*args)
-                yield _known(cut[index])
+                yield _literal(cut[index])
         except (ValueError, TypeError, IndexError):
             yield ANY
 
@@ -201,7 +201,7 @@ class Reader:
             return
         for one in self._texts(owner):
             parts = one.start.split(".")
-            yield from (_known(".".join(parts[start:])) for start in range(len(parts)))
+            yield from (_literal(".".join(parts[start:])) for start in range(len(parts)))
 
     def _elements(self, node: ast.expr) -> Iterator[Text]:
         """Texts of what is in a collection; a text's own letters are no texts of it."""
@@ -214,7 +214,7 @@ class Reader:
         """Texts that a name may hold."""
         for around in (*self.module.parents.functions(name), self.module.tree):
             if not isinstance(around, ast.Module) and name.id in parameter_names(around):
-                yield from self._given(around, name.id)
+                yield from self._parameter_texts(around, name.id)
                 return
             values = [*bound_values(around, name.id)]
             if not values:
@@ -246,7 +246,7 @@ class Reader:
 
     # ---- what callers give
 
-    def _given(self, function: FunctionNode, name: str) -> Iterator[Text]:
+    def _parameter_texts(self, function: FunctionNode, name: str) -> Iterator[Text]:
         """Texts of a parameter where every mention of its function is a call."""
         given = [*self._arguments(function, name)]
         if None in given or _binds_again(function, name):

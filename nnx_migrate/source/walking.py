@@ -46,7 +46,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 def walk(tree: ast.AST) -> Sequence[ast.AST]:
     """The node and all nodes below it, level by level; without ``Load``, ``Store`` and ``Del``."""
-    return _walked_once(tree) if tree.__class__ in _HOLDERS else _walked(tree)
+    return _walked_once(tree) if tree.__class__ in _HOLDERS else _nodes(tree)
 
 
 # A hundred rules ask about the nodes of the same classes, methods and blocks.
@@ -56,14 +56,14 @@ _HOLDERS = frozenset(
 )
 
 
-def _walked(tree: ast.AST) -> Sequence[ast.AST]:
+def _nodes(tree: ast.AST) -> Sequence[ast.AST]:
     found = [tree]
     for node in found:
         found += children(node)
     return found
 
 
-_walked_once = lru_cache(maxsize=1 << 14)(_walked)
+_walked_once = lru_cache(maxsize=1 << 14)(_nodes)
 
 
 @overload
@@ -82,13 +82,13 @@ def _each(tree: ast.AST, kind: Any) -> Sequence[Any]:
 _each_once = lru_cache(maxsize=1 << 16)(_each)
 
 
-def evaluated(node: ast.AST) -> Iterator[ast.AST]:
+def runtime_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The node and all below it that runs with it: not annotations."""
     yield node
     types = (getattr(node, "annotation", None), getattr(node, "returns", None))
     for child in children(node):
         if not any(child is one for one in types):
-            yield from evaluated(child)
+            yield from runtime_nodes(child)
 
 
 def is_name(node: ast.AST | None, name: str | None) -> TypeGuard[ast.Name]:
@@ -121,7 +121,7 @@ def has_starred(values: Iterable[ast.AST]) -> bool:
     return any(isinstance(one, ast.Starred) for one in values)
 
 
-def uncalled(decorator: ast.expr) -> ast.expr:
+def callee_of(decorator: ast.expr) -> ast.expr:
     """What a decorator names: ``nn.remat`` of ``@nn.remat`` and of ``@nn.remat(policy=...)``."""
     return decorator.func if isinstance(decorator, ast.Call) else decorator
 

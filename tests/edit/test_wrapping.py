@@ -8,14 +8,14 @@ import pytest
 from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.page import Page
 from nnx_migrate.edit.statements import on_one_line
-from nnx_migrate.edit.wrapping import refitted, wrapped
+from nnx_migrate.edit.wrapping import refit, wrap
 
 PAGE = Page("  ", 40)
 
 
 def laid(text: str, *, is_moved: bool = False) -> str:
     (statement,) = cst.parse_module(text).body
-    return cst.Module([wrapped(statement, 4, PAGE, is_moved=is_moved)]).code
+    return cst.Module([wrap(statement, 4, PAGE, is_moved=is_moved)]).code
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_an_expression_on_one_line_keeps_the_blanks_that_it_needs(lines: str, fl
 def test_only_an_edit_that_made_a_line_too_long_changes_its_layout() -> None:
     (short,) = cst.parse_module("y = block(y, mask=a_mask)\n").body
     (long,) = cst.parse_module("y = getattr(self, name)(y, mask=a_mask, more=1)\n").body
-    assert cst.Module([refitted(short, long, 4, PAGE)]).code.count("\n") == 3
-    assert refitted(long, long, 4, PAGE) is long
+    assert cst.Module([refit(short, long, 4, PAGE)]).code.count("\n") == 3
+    assert refit(long, long, 4, PAGE) is long
 
 
 @pytest.mark.parametrize(
@@ -153,4 +153,4 @@ def test_what_needed_several_lines_and_fits_on_one_now_stands_there(
     old: str, new: str, result: str
 ) -> None:
     (before,), (after,) = cst.parse_module(old).body, cst.parse_module(new).body
-    assert cst.Module([refitted(before, after, 4, PAGE)]).code == result
+    assert cst.Module([refit(before, after, 4, PAGE)]).code == result

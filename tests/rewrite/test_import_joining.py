@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 
 from nnx_migrate.edit.data import NewImport
-from nnx_migrate.rewrite.new_imports import joined
+from nnx_migrate.rewrite.new_imports import join_imports
 
 LINEN = "nnx_migrate.linen"
 
@@ -27,12 +27,12 @@ LINEN = "nnx_migrate.linen"
 )
 def test_a_name_joins_a_plain_statement_of_its_module(before: str, after: str | None) -> None:
     wanted = [NewImport(LINEN, "explicit")]
-    module, left = joined(cst.parse_module(before), wanted)
+    module, left = join_imports(cst.parse_module(before), wanted)
     assert (module.code, left) == ((before, wanted) if after is None else (after, []))
 
 
 def test_names_of_other_packages_and_aliases_have_statements_of_their_own() -> None:
     wanted = [NewImport("flax", "nnx"), NewImport("nnx_migrate", "nn", "nnm")]
     text = "from flax import struct\nfrom nnx_migrate import linen\n"
-    module, left = joined(cst.parse_module(text), wanted)
+    module, left = join_imports(cst.parse_module(text), wanted)
     assert (module.code, left) == (text, wanted)

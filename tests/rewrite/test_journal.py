@@ -14,16 +14,16 @@ from nnx_migrate.rewrite.journal import (
     Journal,
     JournalError,
     State,
-    as_found,
     begin,
     digest,
     is_own,
     journal_file,
     load,
     name_in,
+    original_bytes,
     original_file,
     read_original,
-    unfinished,
+    unfinished_journal,
 )
 from tests.hostile import FEW, json_values, mutations, refusal
 
@@ -124,17 +124,17 @@ def test_entries_of_other_files_stay() -> None:
 @pytest.mark.parametrize("state", [State.WRITING, State.PARTIAL])
 def test_an_unfinished_run_is_continued_by_the_same_run(state: State) -> None:
     journal = Journal(state, RUN)
-    assert unfinished(journal, RUN) is journal
+    assert unfinished_journal(journal, RUN) is journal
 
 
 def test_a_killed_run_stops_a_different_one() -> None:
     with pytest.raises(JournalError, match="undo"):
-        unfinished(Journal(State.WRITING, RUN), ("0.1.0", "/other"))
+        unfinished_journal(Journal(State.WRITING, RUN), ("0.1.0", "/other"))
 
 
 @pytest.mark.parametrize("journal", [None, Journal(State.DONE, RUN), Journal(State.PARTIAL, ())])
 def test_nothing_is_continued_after_a_run_that_ended(journal: Journal | None) -> None:
-    assert unfinished(journal, RUN) is None
+    assert unfinished_journal(journal, RUN) is None
 
 
 def test_own_changes_are_told_from_foreign_ones() -> None:
@@ -166,9 +166,9 @@ def test_a_replaced_file_is_read_as_the_killed_run_found_it(tmp_path: Path) -> N
     file.parent.mkdir(parents=True)
     file.write_bytes(b"one")
     journal = Journal(State.WRITING, RUN, (Entry("a.py", one, one, two),))
-    assert as_found(tmp_path, journal, "a.py", b"two") == b"one"
-    assert as_found(tmp_path, journal, "a.py", b"edited") == b"edited"
-    assert as_found(tmp_path, None, "a.py", b"two") == b"two"
+    assert original_bytes(tmp_path, journal, "a.py", b"two") == b"one"
+    assert original_bytes(tmp_path, journal, "a.py", b"edited") == b"edited"
+    assert original_bytes(tmp_path, None, "a.py", b"two") == b"two"
 
 
 def test_a_file_outside_the_root_has_its_whole_path(tmp_path: Path) -> None:

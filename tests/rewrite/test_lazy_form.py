@@ -7,7 +7,7 @@ import re
 import pytest
 
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.lazy_form import NoLazyForm, check_closed, declarations
+from nnx_migrate.rewrite.lazy_form import NoLazyForm, check_fixed_parameters, declarations
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, parse
 from tests.rewrite.outside.converting import HEAD, convert_modules
@@ -125,12 +125,12 @@ def test_a_class_whose_size_has_the_name_of_a_field_has_no_lazy_form() -> None:
 def test_a_class_whose_constructor_takes_any_arguments_has_no_lazy_form(star: str) -> None:
     cls = net(f"def __init__(self, {star}):\n        pass{CALL}")
     with pytest.raises(NoLazyForm, match=f"its constructor takes {re.escape(star)}"):
-        check_closed(cls)
+        check_fixed_parameters(cls)
 
 
 def test_any_other_class_has_one() -> None:
     cls = net(f"def __init__(self, width, *, depth=2):\n        pass{CALL}")
-    check_closed(cls)
+    check_fixed_parameters(cls)
     assert declarations(cls, (SizeArgument("in_features", argument="x"),)) == {}
 
 

@@ -55,7 +55,7 @@ def test_writing_and_undoing_gives_the_same_tree(tree: Path) -> None:
     assert contents(tree) == {name: f"new {name}" for name in before}
     assert stat.S_IMODE((tree / "a.py").stat().st_mode) == 0o755
     undone = undo(tree)
-    assert len(undone.restored) == 3
+    assert len(undone.restored_files) == 3
     assert undone.failures == ()
     assert contents(tree) == before
     assert stat.S_IMODE((tree / "a.py").stat().st_mode) == 0o755
@@ -71,7 +71,7 @@ def test_two_runs_are_undone_together(tree: Path) -> None:
     before = contents(tree)
     write_in_place(tree, plans(tree), RUN)
     write_in_place(tree, [plan(tree / "a.py", b"newer")], RUN)
-    assert len(undo(tree).restored) == 3
+    assert len(undo(tree).restored_files) == 3
     assert contents(tree) == before
 
 
@@ -133,7 +133,7 @@ def test_a_full_disk_leaves_no_half_written_file(
     assert contents(tree) == {"a.py": "new a.py", "b.py": "old b.py\n", "c.py": "new c.py"}
     monkeypatch.undo()
     assert write_in_place(tree, [plan(tree / "b.py", b"new b.py")], RUN) == ()
-    assert len(undo(tree).restored) == 3
+    assert len(undo(tree).restored_files) == 3
 
 
 def test_a_disk_too_full_for_the_journal_changes_nothing(
@@ -162,7 +162,7 @@ def test_a_run_killed_at_any_file_is_undone(
     assert journal.state is State.WRITING
     (tree / f".{last}.nnx-migrate-new").write_text("half")  # a real kill runs no clean-up
     undone = undo(tree)
-    assert len(undone.restored) == "abc".index(last[0])
+    assert len(undone.restored_files) == "abc".index(last[0])
     assert contents(tree) == before
 
 
@@ -184,7 +184,7 @@ def test_undo_leaves_files_that_were_edited_or_removed_since(tree: Path) -> None
     (tree / "a.py").write_text("edited\n")
     (tree / "b.py").unlink()
     undone = undo(tree)
-    assert [path.name for path in undone.restored] == ["c.py"]
+    assert [path.name for path in undone.restored_files] == ["c.py"]
     reasons = [failure.reason.partition(" since")[0] for failure in undone.failures]
     assert reasons == ["changed", "removed"]
     assert contents(tree) == {"a.py": "edited\n", "c.py": "old c.py\n"}

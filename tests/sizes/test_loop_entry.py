@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_migrate.rewrite.classes.writing.construct import relaxed
+from nnx_migrate.rewrite.classes.writing.construct import relax
 from nnx_migrate.sizes import ClassSizes
 from tests.sizes.inference import LAZY, in_features, sizes_of
 
@@ -124,7 +124,7 @@ class Model(nn.Module):
         {body}
         return x
 """
-    arguments = relaxed(sizes_of(source)).new_arguments
+    arguments = relax(sizes_of(source)).new_arguments
     assert [one.optional for one in arguments if one.name == "Dense_0_in_features"] == [optional]
 
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from nnx_migrate.source.bindings import bound_names, names_bound_below, paired
+from nnx_migrate.source.bindings import bound_names, names_bound_below, pairs_of
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_names_bound_below_are_also_those_of_inner_scopes() -> None:
 def test_targets_are_paired_with_the_values_they_get(text: str, expected: list[str]) -> None:
     statement = ast.parse(text).body[0]
     assert isinstance(statement, ast.Assign)
-    pairs = paired(statement.targets[0], statement.value)
+    pairs = pairs_of(statement.targets[0], statement.value)
     assert [f"{ast.unparse(one)} {ast.unparse(other)}" for one, other in pairs] == expected

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from nnx_migrate.source.growth import grown, reached
+from nnx_migrate.source.growth import grown, reachable
 
 LINKS = {"a": "b", "b": "cd", "c": "a", "d": "", "e": "a"}
 
 
 @pytest.mark.parametrize(("start", "found"), [("", ""), ("d", "d"), ("b", "abcd"), ("e", "abcde")])
 def test_links_are_followed_round_and_round(start: str, found: str) -> None:
-    assert reached(start, LINKS.__getitem__) == set(found)
+    assert reachable(start, LINKS.__getitem__) == set(found)
 
 
 def test_a_set_grows_by_the_whole_of_it() -> None:

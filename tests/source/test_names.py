@@ -158,7 +158,7 @@ def test_every_statement_of_a_repeated_name_is_a_class_of_its_own() -> None:
         + "class A(nn.Module):\n    a: int\nclass B(A):\n    pass\nclass A(nn.Module):\n    b: int\n"
     )
     found = project(m=text).linen
-    assert [(one.qualified, one.is_ambiguous) for one in found.values()] == [
+    assert [(one.qualname, one.is_ambiguous) for one in found.values()] == [
         ("m.A", True),
         ("m.A", True),
         ("m.B", False),

@@ -16,7 +16,7 @@ from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.edit.calls import Argument, Comments, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.data import NewImport
-from nnx_migrate.edit.expressions import Expression, Written, expression
+from nnx_migrate.edit.expressions import Expression, ExpressionLike, expression
 from nnx_migrate.model import Confidence
 from nnx_migrate.source.walking import given_values, has_starred
 
@@ -201,7 +201,7 @@ def is_literal(node: ast.expr | None, *values: object) -> bool:
 
 
 def same_call(
-    function: Written,
+    function: ExpressionLike,
     call: ast.Call,
     source: Source,
     extra: Sequence[Argument] = (),

@@ -24,7 +24,7 @@ from nnx_migrate.constructs.common.base import (
 from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
-from nnx_migrate.edit.expressions import Expression, Written
+from nnx_migrate.edit.expressions import Expression, ExpressionLike
 from nnx_migrate.model import Confidence
 
 _NNM = frozenset({"nnm"})
@@ -89,7 +89,7 @@ def native_call(
     layer: Layer,
     call: LayerCall,
     arguments: Arguments,
-    extra: Mapping[str, Written] = MappingProxyType({}),
+    extra: Mapping[str, ExpressionLike] = MappingProxyType({}),
     first: Sequence[ast.expr] = (),
 ) -> Code:
     """The native call once its arguments and sizes are known to be good.
@@ -155,7 +155,7 @@ def _known_sizes(layer: Layer, call: LayerCall) -> dict[str, Expression]:
 
 
 def _linen_signature(
-    layer: Layer, target: Written, call: LayerCall, sizes: Mapping[str, Expression]
+    layer: Layer, target: ExpressionLike, call: LayerCall, sizes: Mapping[str, Expression]
 ) -> Expression:
     extra = [named(SIZE_KEYWORDS.get(name, name), size) for name, size in sizes.items()]
     extra += [call.streams] if layer.takes_rngs else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from nnx_migrate.constructs.common.base import Code, Context, Refusal, last
-from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.expressions import dotted_node
 
 Reference = Callable[[str, Context], Code | Refusal]
 
@@ -26,7 +26,7 @@ def table(replacements: Mapping[str, str]) -> Reference:
 
 def name(dotted_name: str) -> Code:
     """A dotted name, and the import that it needs."""
-    return Code(dotted(dotted_name), frozenset({root(dotted_name)}))
+    return Code(dotted_node(dotted_name), frozenset({root(dotted_name)}))
 
 
 def root(text: str) -> str:

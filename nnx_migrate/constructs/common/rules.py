@@ -13,7 +13,7 @@ from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal
 from nnx_migrate.constructs.common.shapes import Shape, opaque
 from nnx_migrate.edit.calls import Argument
 from nnx_migrate.edit.calls import call as made_call
-from nnx_migrate.edit.expressions import Expression, dotted, string
+from nnx_migrate.edit.expressions import Expression, dotted_node, string
 
 _NNX = frozenset({"nnx"})
 _NNM = frozenset({"nnm"})
@@ -117,16 +117,16 @@ class Layer:
                 f"derive from `{annotation}` by hand: its constructor takes sizes and rngs",
             )
         if context is Context.ANNOTATION:
-            return Code(dotted(annotation), import_of(annotation))
+            return Code(dotted_node(annotation), import_of(annotation))
         return Code(self.factory, self.factory_imports)
 
     @property
     def factory(self) -> Expression:
         """What builds it from Linen's arguments, ``in_features`` and ``rngs``."""
         if self.has_factory:
-            return dotted(f"nnm.factory.{self.name}")
+            return dotted_node(f"nnm.factory.{self.name}")
         names = [Argument(string(one, '"')) for one in self.fields]
-        return made_call("nnm.factory.of", Argument(dotted(self.target)), *names)
+        return made_call("nnm.factory.of", Argument(dotted_node(self.target)), *names)
 
     @property
     def factory_imports(self) -> frozenset[str]:

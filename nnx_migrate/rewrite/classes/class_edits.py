@@ -56,7 +56,7 @@ class ClassEdits:
       constructor: how an object of it is built.
       reads: what its methods read, but for the keys that the constructor alone needs.
       staying: nodes that stay as they are.
-      late_fields: fields that may be set anew for every call.
+      per_call_fields: fields that may be set anew for every call.
       makes_call_variables: whether every call makes a variable that only it can make.
     """
 
@@ -117,7 +117,7 @@ class _Editor:
             compact,
         )
         edits, makes_late = self._around(common, constructor)
-        with_members, late = self._constructed(edits, constructor, reads)
+        with_members, late = self._add_constructor(edits, constructor, reads)
         return ClassEdits(edits, with_members, constructor, reads, staying, late, makes_late)
 
     # What stays, and what changes in every method alike -------------------------------------
@@ -207,7 +207,7 @@ class _Editor:
             self.remarks,
             common,
             reads.static,
-            frozenset(one.name for one in parameters if one.plain) - parts.cls.reassigned,
+            frozenset(one.name for one in parameters if one.plain) - parts.cls.post_init_attributes,
             self.facts.counts,
             value_edits=reads.value_edits,
             streams=reads.streams,
@@ -251,7 +251,7 @@ class _Editor:
         self.remarks.review += map(lazy_note, late.values())
         return {key: lazy_call(item) for key, item in late.items()}, makes_late
 
-    def _constructed(
+    def _add_constructor(
         self, edits: Edits, constructor: Constructor, reads: Reads
     ) -> tuple[Callable[[Any], Any], frozenset[str]]:
         """Add the edits of the constructor; returns what places it, and the fields that calls may set anew."""

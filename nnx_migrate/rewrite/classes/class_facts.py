@@ -15,8 +15,8 @@ from nnx_migrate.rewrite.classes.checks.class_defaults import (
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
 from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
+    check_field_parameters,
     check_generic,
-    check_given,
     check_items,
     check_methods,
     check_text,
@@ -76,7 +76,7 @@ def facts_of(parts: ClassParts) -> ClassFacts:
     makings = makings_of(project, methods, cls, items, context)
     check_compact_calls(cls, methods, makings)
     counts = counts_before(cls, parts.sizes, items, methods, makings)
-    check_given(cls, items)
+    check_field_parameters(cls, items)
     check_kinds(project, cls, items)
     check_list_pops(cls, items)
     check_call_variables(project, items.values(), context.makes_call_variables)

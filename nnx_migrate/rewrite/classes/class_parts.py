@@ -10,7 +10,7 @@ from nnx_migrate.rewrite.classes.compact.helpers import Helpers, helpers_of
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.inheritance import BaseParts, inherited_by
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
-from nnx_migrate.rewrite.classes.writing.construct import relaxed, without_applied_only
+from nnx_migrate.rewrite.classes.writing.construct import relax, without_applied_only
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
@@ -55,7 +55,7 @@ def class_parts(
       Refused: a call in it cannot be read, or its bases cannot be followed.
     """
     inferred = frozenset(one.name for one in sizes.new_arguments)
-    needed = relaxed(without_applied_only(cls, sizes))
+    needed = relax(without_applied_only(cls, sizes))
     helpers = helpers_of(project, cls, needed, context)
     items = find_items(cls, needed, helpers.inside)
     return ClassParts(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
+from nnx_migrate.rewrite.classes.checks.conflicts import check_own_names
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, updates_at_init
 from nnx_migrate.rewrite.classes.checks.unread import check_unread
 from nnx_migrate.rewrite.classes.class_parts import ClassParts
@@ -37,7 +37,7 @@ def setup_attributes(parts: ClassParts) -> list[Attribute]:
         own = attributes_of(parts.cls, parts.setup, parts.items)
         check_unread(parts.project, parts.cls, own, parts.items)
         found += own
-    check_stored(found)
+    check_own_names(found)
     return found
 
 
@@ -71,15 +71,17 @@ def class_reads(
         variables | _places(computed, Kind.COMPUTED),
         names,
         remarks,
-        functools.partial(_tied_layer, parts, _built(parts, attributes, Kind.SUBMODULE), remarks),
+        functools.partial(
+            _tied_layer, parts, _items_by_attribute(parts, attributes, Kind.SUBMODULE), remarks
+        ),
         lambda node: parts.project.resolve(node, cls.scope),
         children_of(parts.project, cls, attributes, items),
         parts.context.lazy.__contains__,
         functools.partial(asked_in_init, cls, items),
         functools.partial(is_made_later, cls),
-        _built(parts, attributes, Kind.VARIABLE),
+        _items_by_attribute(parts, attributes, Kind.VARIABLE),
         optional_attributes(attributes),
-        frozenset(one.name for one in cls.fields) - cls.reassigned,
+        frozenset(one.name for one in cls.fields) - cls.post_init_attributes,
     )
     for method in cls.methods.values():
         reader.read(method)
@@ -98,7 +100,9 @@ def _places(attributes: Sequence[Attribute], kind: Kind) -> dict[str, str]:
     return {one.name: one.storage_name or one.name for one in attributes if one.kind is kind}
 
 
-def _built(parts: ClassParts, attributes: Sequence[Attribute], kind: Kind) -> dict[str, Item]:
+def _items_by_attribute(
+    parts: ClassParts, attributes: Sequence[Attribute], kind: Kind
+) -> dict[str, Item]:
     """What attributes of a kind are built by."""
     return {
         one.name: parts.items[id(one.value)]

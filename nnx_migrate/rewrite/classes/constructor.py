@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnx_migrate.edit.calls import Argument, call, named
-from nnx_migrate.edit.expressions import Expression, attribute, dotted, expression, string
+from nnx_migrate.edit.expressions import Expression, attribute, dotted_node, expression, string
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import (
     Statement,
     assign,
-    commented,
     define,
     outer_comments,
     result,
     run,
-    spaced,
+    with_blank_lines,
+    with_comments_around,
     with_first_statements,
     with_members,
 )
-from nnx_migrate.edit.wrapping import wrapped, wrapped_function
+from nnx_migrate.edit.wrapping import wrap, wrapped_function
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, global_reads
 from nnx_migrate.rewrite.classes.data import ClassRefused, ConversionContext
@@ -64,7 +64,7 @@ class Constructor:
         remarks.imports.add("nnx")
         body = self._body(reads, own_names)
         self._check_shadows()
-        taken = self._taken(own_names)
+        taken = self._used_names(own_names)
         body = with_local_sizes(body, self.cls.node, taken, self.layout)
         head = None if self.setup is None else self.setup.method
         made = define(
@@ -76,7 +76,7 @@ class Constructor:
             left=[] if self.setup is None else self.setup.left,
         )
         init = wrapped_function(made, self.layout.indent, self.layout.page)
-        return in_quotes_of(self.cls.module.text, spaced([init, *self._properties()]))
+        return in_quotes_of(self.cls.module.text, with_blank_lines([init, *self._properties()]))
 
     def _body(self, reads: Reads, own_names: frozenset[str]) -> list[Statement]:
         made: list[Statement] = []
@@ -85,7 +85,7 @@ class Constructor:
         made += self._assignments()
         if calls_post_init(self.cls, self.base_parts):
             made.append(run(call("self.__post_init__")))
-        for name in reads.owned:
+        for name in reads.own_streams:
             held = stream_attribute(name, own_names)
             made.append(
                 assign(f"self.{held}", call("nnm.stream", "rngs", expression(stream_name(name))))
@@ -96,13 +96,13 @@ class Constructor:
             made.append(assign("self.out_features", expression(str(self.sizes.out_features))))
         return made
 
-    def _taken(self, own_names: frozenset[str]) -> frozenset[str]:
+    def _used_names(self, own_names: frozenset[str]) -> frozenset[str]:
         """Names that a new local of ``__init__`` may not have."""
         names = {one.name for one in self.parameters} | {one.name for one in self.new_arguments()}
         return self.cls.local_names | own_names | names | self.cls.module.table.keys() | {"rngs"}
 
-    def _wrapped(self, statement: Statement) -> Statement:
-        found: Statement = wrapped(statement, self.layout.body, self.layout.page)
+    def _wrap(self, statement: Statement) -> Statement:
+        found: Statement = wrap(statement, self.layout.body, self.layout.page)
         return found
 
     def new_arguments(self) -> tuple[SizeArgument, ...]:
@@ -119,7 +119,7 @@ class Constructor:
                 properties[one.name] = call("nnm.get_submodules", "self", string(one.name))
         unit = self.layout.unit
         return [
-            define(name, ["self"], [result(value)], decorators=[dotted("property")], unit=unit)
+            define(name, ["self"], [result(value)], decorators=[dotted_node("property")], unit=unit)
             for name, value in properties.items()
         ]
 
@@ -140,23 +140,24 @@ class Constructor:
                 above += self._comments(one)
             elif one.structure:
                 stored = call("nnm.set_submodules", "self", string(one.name), one.value)
-                made.append(self._commented(run(stored), one))
+                made.append(self._with_comments(run(stored), one))
             else:
-                made.append(self._commented(assign(f"self.{one.name}", one.value), one))
+                made.append(self._with_comments(assign(f"self.{one.name}", one.value), one))
         if self.base_parts.delegates:
             passed += [
-                named(one.name, self._handed(one.name)) for one in self.base_parts.size_arguments
+                named(one.name, self._base_argument(one.name))
+                for one in self.base_parts.size_arguments
             ]
             delegated = run(
                 call(attribute(call("super"), "__init__"), *passed, named("rngs", "rngs"))
             )
-            made.append(commented(self._wrapped(delegated), above))
+            made.append(with_comments_around(self._wrap(delegated), above))
         return made
 
-    def _handed(self, name: str) -> Expression:
+    def _base_argument(self, name: str) -> Expression:
         """What the base's constructor is given for a size argument of its own."""
         text = self.base_parts.size_values.get(name, name)
-        plain = {one.name for one in self.parameters if one.plain} - self.cls.reassigned
+        plain = {one.name for one in self.parameters if one.plain} - self.cls.post_init_attributes
         return base_size(self.cls, text, plain, {one.name for one in self.new_arguments()})
 
     def _declaration(self, one: Parameter) -> Any:
@@ -170,12 +171,12 @@ class Constructor:
         line = self._declaration(one)
         return [] if line is None else outer_comments(line)
 
-    def _commented(self, statement: Statement, one: Parameter) -> Statement:
+    def _with_comments(self, statement: Statement, one: Parameter) -> Statement:
         line = self._declaration(one)
         if line is None:
             return statement
         comments, behind = outer_comments(line), line.trailing_whitespace.comment
-        return commented(
+        return with_comments_around(
             statement, comments if behind is None else comments[:-1], behind and behind.value
         )
 
@@ -211,14 +212,16 @@ def insert_header(edits: Edits, method: ast.FunctionDef, header: Sequence[Statem
     previous = edits.get(id(method))
 
     def make(renderer: Renderer) -> list[Statement]:
-        first, *more = _made(previous, method, renderer)
+        first, *more = _statements(previous, method, renderer)
         return [with_first_statements(first, header), *more]
 
     edits[id(method)] = make
 
 
-def _made(previous: Replacement | None, node: ast.stmt, renderer: Renderer) -> Sequence[Any]:
-    found: Sequence[Any] = [renderer.inner(node)] if previous is None else renderer.made(previous)
+def _statements(previous: Replacement | None, node: ast.stmt, renderer: Renderer) -> Sequence[Any]:
+    found: Sequence[Any] = (
+        [renderer.inner(node)] if previous is None else renderer.replacement(previous)
+    )
     return found
 
 

@@ -52,10 +52,10 @@ def convert_class(
       sizes: what size inference found for the class.
       context: what is decided about the other classes.
     """
-    return or_refusal(lambda: _converted(project, cls, sizes, context), RULE, cls.node)
+    return or_refusal(lambda: _convert(project, cls, sizes, context), RULE, cls.node)
 
 
-def _converted(
+def _convert(
     project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
 ) -> ConvertedClass:
     check_bases(project, cls)
@@ -77,12 +77,12 @@ def _converted(
 
 
 def _result(
-    parts: ClassParts, made: ClassEdits, remarks: Remarks, holds_lazy: bool
+    parts: ClassParts, class_edits: ClassEdits, remarks: Remarks, holds_lazy: bool
 ) -> ConvertedClass:
-    cls, constructor = parts.cls, made.constructor
+    cls, constructor = parts.cls, class_edits.constructor
     new_arguments = constructor.new_arguments()
     review = (*remarks.review, *parts.sizes.review)
-    edits = {id(cls.node): _statement(parts, made, remarks)}
+    edits = {id(cls.node): _statement(parts, class_edits, remarks)}
     return ConvertedClass(
         edits=edits,
         imports=frozenset(remarks.imports),
@@ -91,23 +91,23 @@ def _result(
             nnx=cls.name,
             fields={one.name: one.name for one in constructor.parameters},
             size_arguments=new_arguments,
-            attributes=_shared(parts, made),
-            rng_streams=made.reads.named,
+            attributes=_shared(parts, class_edits),
+            rng_streams=class_edits.reads.named,
         ),
         new_arguments=new_arguments,
         confidence=Confidence.REVIEW if review else Confidence.EXACT,
         review=review,
         notes=(*remarks.notes, *_first_call_notes(parts)),
-        late_fields=made.per_call_fields,
-        makes_call_variables=made.makes_call_variables,
+        per_call_fields=class_edits.per_call_fields,
+        makes_call_variables=class_edits.makes_call_variables,
         holds_lazy=holds_lazy,
-        staying=made.staying,
+        staying=class_edits.staying,
     )
 
 
-def _statement(parts: ClassParts, made: ClassEdits, remarks: Remarks) -> Any:
+def _statement(parts: ClassParts, class_edits: ClassEdits, remarks: Remarks) -> Any:
     """What replaces the statement of the class; that is checked."""
-    node, compact = parts.cls.node, made.constructor.compact
+    node, compact = parts.cls.node, class_edits.constructor.compact
     inside = frozenset(map(id, walk(node))) - {id(node)}
     if compact is not None and (compact.stems or compact.renames):
         remarks.imports.add("nnm")
@@ -116,8 +116,8 @@ def _statement(parts: ClassParts, made: ClassEdits, remarks: Remarks) -> Any:
     if has_protocol:
         remarks.imports.add("nnm")
 
-    def written(renderer: Renderer) -> list[Any]:
-        found = made.with_members(renderer.with_edits(made.edits).without(node).inner(node))
+    def write(renderer: Renderer) -> list[Any]:
+        found = class_edits.with_members(renderer.with_edits(class_edits.edits).without(node).inner(node))
         found = without_keyword(found, "kw_only")  # which the constructor says now
         if has_protocol:
             found = with_keyword(found, "metaclass", dotted("nnm.ProtocolMeta"))
@@ -128,11 +128,11 @@ def _statement(parts: ClassParts, made: ClassEdits, remarks: Remarks) -> Any:
             found = called_in_linen(found, renderer.page, compact.renames)
         return [with_comments_of(renderer.sources.pairs[id(node)], found)]
 
-    alone = written(renderer_of(parts.cls.module))
-    check_class(parts.project, parts.cls, tree_of(alone), made.staying)
+    alone = write(renderer_of(parts.cls.module))
+    check_class(parts.project, parts.cls, tree_of(alone), class_edits.staying)
 
     def make(renderer: Renderer) -> list[Any]:
-        return alone if inside.isdisjoint(renderer.edits) else written(renderer)
+        return alone if inside.isdisjoint(renderer.edits) else write(renderer)
 
     return make
 
@@ -148,9 +148,9 @@ def _first_call_notes(parts: ClassParts) -> Iterator[tuple[ast.AST, str]]:
             yield one.call, text
 
 
-def _shared(parts: ClassParts, made: ClassEdits) -> dict[str, str]:
+def _shared(parts: ClassParts, class_edits: ClassEdits) -> dict[str, str]:
     """Where NNX lists submodules that several modules hold."""
-    setup, compact = made.constructor.setup, made.constructor.compact
+    setup, compact = class_edits.constructor.setup, class_edits.constructor.compact
     held: dict[str, ast.Call] = dict(compact.attributes) if compact else {}
     if setup is not None:
         held |= {

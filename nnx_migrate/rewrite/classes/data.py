@@ -81,7 +81,7 @@ class ConvertedClass:
     confidence: Confidence = Confidence.EXACT
     review: tuple[tuple[ast.AST, str], ...] = ()  # why a person should look, and where
     notes: tuple[tuple[ast.AST, str], ...] = ()  # remarks of rules, and where
-    late_fields: frozenset[str] = frozenset()  # that the constructor only stores
+    per_call_fields: frozenset[str] = frozenset()  # that the constructor only stores
     makes_call_variables: bool = (
         False  # whether every call makes a variable that only the call can make
     )

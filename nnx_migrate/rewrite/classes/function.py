@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nnx_migrate.edit.expressions import dotted, tree_of
+from nnx_migrate.edit.expressions import dotted_node, tree_of
 from nnx_migrate.edit.page import page_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.signatures import parameter, with_first_parameters
@@ -31,7 +31,7 @@ from nnx_migrate.rewrite.classes.data import (
 from nnx_migrate.rewrite.classes.fields.parameters import size_parameter
 from nnx_migrate.rewrite.classes.items import find_items
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
-from nnx_migrate.rewrite.classes.writing.construct import relaxed
+from nnx_migrate.rewrite.classes.writing.construct import relax
 from nnx_migrate.rewrite.classes.writing.in_scope import builders_of
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of, unit_of
 from nnx_migrate.rewrite.render import renderer_of
@@ -71,7 +71,7 @@ class _Conversion:
         for node, reason in self.sizes.problems:
             raise ClassRefused(node, reason, "build it in the class", "sizes")
         check_vocabulary(self.project, self.function.cls)
-        self.sizes = relaxed(self.sizes)
+        self.sizes = relax(self.sizes)
         cls = self.function.method_of
         self.layout = _layout_of(self.function) if cls is None else layout_of(cls)
         self.items = find_items(self.function.cls, self.sizes)
@@ -164,7 +164,7 @@ class _Conversion:
         parameters += [*([COUNTER] if counts else []), "*"]
         parameters += [self._parameter(one, renderer) for one in takes]
         parameters += [size_parameter(one) for one in self.sizes.new_arguments]
-        parameters.append(parameter("rngs", dotted("nnx.Rngs")))
+        parameters.append(parameter("rngs", dotted_node("nnx.Rngs")))
         of_whom = "" if is_method else f" of ``{OWNER}``"
         told = docstring(f"Build the submodules{of_whom} that {name} calls.")
         body = [told, *(part.statements or [skip()])]

@@ -99,7 +99,7 @@ def inherited_by(
             RULE,
         )
     for one in active:
-        _check_reached(cls, one, context)
+        _check_base_calls(cls, one, context)
     own_build = _builds(project, cls)
     own_fields = any(one.owner is cls for one in cls.fields)
     base = parents[0]
@@ -193,7 +193,7 @@ def _overrides_part(
     )
 
 
-def _check_reached(cls: ClassInfo, base: ClassInfo, context: ConversionContext) -> None:
+def _check_base_calls(cls: ClassInfo, base: ClassInfo, context: ConversionContext) -> None:
     """A base builds what its own methods call: others of a subclass may call more.
 
     Raises:

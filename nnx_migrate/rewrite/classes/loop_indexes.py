@@ -13,7 +13,7 @@ from itertools import chain, count
 from typing import Protocol
 
 from nnx_migrate.edit.calls import Argument, call
-from nnx_migrate.edit.expressions import Expression, display, dotted, parenthesized
+from nnx_migrate.edit.expressions import Expression, display, dotted_node, parenthesize
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Exit, Loop, Step, builds
@@ -107,10 +107,10 @@ def index_edits(indexes: Mapping[int, Index], edits: Edits) -> Edits:
     for one in indexes.values():
         target, over = one.loop.target, one.loop.iterable
         if index_of(one.loop) is not None:
-            made[id(target)] = dotted(one.name)
+            made[id(target)] = dotted_node(one.name)
             continue
         made[id(target)] = _pair(one.name, target)
-        made[id(over)] = _enumerated(over, edits.get(id(over)))
+        made[id(over)] = _enumerate(over, edits.get(id(over)))
     return made
 
 
@@ -118,16 +118,18 @@ def _pair(name: str, target: ast.expr) -> Callable[[Renderer], Expression]:
     def make(renderer: Renderer) -> Expression:
         held = renderer.without(target).inner(target)
         if isinstance(held, cst.Tuple) and not held.lpar:
-            held = parenthesized(held)
-        return display([dotted(name), held]).with_changes(lpar=[], rpar=[])
+            held = parenthesize(held)
+        return display([dotted_node(name), held]).with_changes(lpar=[], rpar=[])
 
     return make
 
 
-def _enumerated(over: ast.expr, edit: Replacement | None) -> Callable[[Renderer], Expression]:
+def _enumerate(over: ast.expr, edit: Replacement | None) -> Callable[[Renderer], Expression]:
     def make(renderer: Renderer) -> Expression:
         plain = renderer.without(over)
-        return call("enumerate", Argument(plain.inner(over) if edit is None else plain.made(edit)))
+        return call(
+            "enumerate", Argument(plain.inner(over) if edit is None else plain.replacement(edit))
+        )
 
     return make
 

@@ -97,14 +97,14 @@ def names_of(
     """
     found = _Counting(dynamic, Indexes(used_names))
     found.run(steps, dict(before or {}))
-    unnamed = _unnamed(steps)
+    unnamed = _nameless_items(steps)
     open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)
     result: dict[int, Name] = {}
-    shared = {_class(item) for item in unnamed} if goes_on else numbered(steps)
+    shared = {_class(item) for item in unnamed} if goes_on else numbered_classes(steps)
     uncertain = {_class(item) for item in unnamed if found.names.get(id(item.call)) is None}
     uncertain |= shared
     open_classes |= "" in shared
-    if before and numbered(steps):
+    if before and numbered_classes(steps):
         raise _after_base(next(item for item in builds(steps) if item.is_in_scope), "submodule")
     lexical: dict[str, int] = {}
     for item in builds(steps):
@@ -230,8 +230,14 @@ class _Counting:
     def is_alike(self, item: Item, steps: Sequence[Step]) -> bool:
         """Whether one condition, which stays the same, is around all of its class: where it is built, all are."""
         kind = _class(item)
-        tests = [self.tests.get(id(one.call), {}) for one in _unnamed(steps) if _class(one) == kind]
-        looped = (one for loop in steps if isinstance(loop, Loop) for one in _unnamed(loop.body))
+        tests = [
+            self.tests.get(id(one.call), {})
+            for one in _nameless_items(steps)
+            if _class(one) == kind
+        ]
+        looped = (
+            one for loop in steps if isinstance(loop, Loop) for one in _nameless_items(loop.body)
+        )
         if len(tests[0]) != 1 or any(one.keys() != tests[0].keys() for one in tests):
             return False
         words = {name.id for test in tests[0].values() for name in each(test, ast.Name)}
@@ -257,9 +263,9 @@ class _Counting:
         first, one = self.run(step.body, dict(counts))
         second, other = self.run(step.orelse, dict(counts))
         if id(step) in self.dynamic:
-            self.conditional |= {_class(i) for i in _unnamed((*step.body, *step.orelse))}
+            self.conditional |= {_class(i) for i in _nameless_items((*step.body, *step.orelse))}
             for side, holds in ((step.body, True), (step.orelse, False)):
-                for item in _unnamed(side):
+                for item in _nameless_items(side):
                     tests = self.tests.setdefault(id(item.call), {})
                     tests[ast.dump(step.test), holds] = step.test
         if not (one and other):
@@ -306,7 +312,7 @@ def _join(first: _Counts, second: _Counts, kind: str) -> Count | None:
     return one if one == other else None
 
 
-def _unnamed(steps: Sequence[Step]) -> list[Item]:
+def _nameless_items(steps: Sequence[Step]) -> list[Item]:
     return [
         item
         for item in builds(steps)
@@ -314,7 +320,7 @@ def _unnamed(steps: Sequence[Step]) -> list[Item]:
     ]
 
 
-def numbered(steps: Sequence[Step]) -> frozenset[str]:
+def numbered_classes(steps: Sequence[Step]) -> frozenset[str]:
     """Class names under which functions that the steps call number submodules."""
     sites = (item.site for item in builds(steps) if item.is_in_scope)
     return frozenset(name for site in sites if site is not None for name in site.numbers)

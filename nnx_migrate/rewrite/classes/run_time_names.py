@@ -31,7 +31,7 @@ def run_time_names(
     """
     sites = [
         (item, loops)
-        for item, loops in _built(steps, ())
+        for item, loops in _items_in_loops(steps, ())
         if (known := names.get(id(item.call))) is not None and known.counter_argument is not None
     ]
     stems = [_stem(item) for item, _ in sites]
@@ -55,7 +55,7 @@ def run_time_names(
     return found
 
 
-def _built(
+def _items_in_loops(
     steps: Sequence[Step], loops: tuple[Loop, ...]
 ) -> Iterator[tuple[Item, tuple[Loop, ...]]]:
     """Every item with the loops around it, outermost first."""
@@ -64,9 +64,9 @@ def _built(
             case Build(item=item):
                 yield item, loops
             case Branch(body=body, orelse=orelse):
-                yield from _built((*body, *orelse), loops)
+                yield from _items_in_loops((*body, *orelse), loops)
             case Loop(body=body):
-                yield from _built(body, (*loops, step))
+                yield from _items_in_loops(body, (*loops, step))
 
 
 def _needs_number(site: Site) -> bool:

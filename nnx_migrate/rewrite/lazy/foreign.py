@@ -87,7 +87,7 @@ def _places(root: Path) -> Iterator[Path]:
 
 def _imported_bases(text: str) -> Iterator[tuple[ast.ClassDef, str]]:
     """Class statements of a file with the imported names that they inherit from."""
-    tree = parsed(text)
+    tree = parse(text)
     if tree is None:
         return
     nodes = walk(tree)
@@ -143,7 +143,7 @@ def _class_is_linen(
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return False
-    tree = parsed(text)
+    tree = parse(text)
     if tree is None:
         return False
     is_package = file.name == "__init__.py"
@@ -173,7 +173,7 @@ def _named(module: str, places: tuple[Path, ...]) -> Path | None:
     return None
 
 
-def parsed(text: str) -> ast.Module | None:
+def parse(text: str) -> ast.Module | None:
     """The tree of a file; None where it is no Python, which another part of the report tells."""
     try:
         with warnings.catch_warnings():

@@ -53,7 +53,7 @@ def keeps(request: RewriteRequest) -> LinenParts:
     return found
 
 
-def _read(request: RewriteRequest, found: LinenParts) -> None:
+def _read(request: RewriteRequest, linen_parts: LinenParts) -> None:
     loaded = load(request)
     project = loaded.project
     staying = _staying(request, project)
@@ -63,20 +63,22 @@ def _read(request: RewriteRequest, found: LinenParts) -> None:
         classes = [one for one in project.linen.values() if one.module is module]
         for cls in classes:
             if cls.name in staying:
-                found.classes[path, cls.node.lineno] = LinenClass(cls.qualified, staying[cls.name])
+                linen_parts.classes[path, cls.node.lineno] = LinenClass(
+                    cls.qualname, staying[cls.name]
+                )
         lines = kept_lines(module)
         spans = _spans(classes, staying, selecting)
-        found.files[path] = FileParts(
+        linen_parts.files[path] = FileParts(
             _inside(spans, lines, selecting),
             pinned=_inside([], lines, False),
             unused_stay=selecting,
             handed_on=handed_on[module.name],
             elsewhere=_elsewhere(loaded, module, handed_on),
         )
-        stays = found.files[path]
+        stays = linen_parts.files[path]
         assert stays is not None
-        found.lift_calls += [
-            (path, call, why) for call, why in _lifted(project, module, staying, stays.stays)
+        linen_parts.lift_calls += [
+            (path, call, why) for call, why in _lift_calls(project, module, staying, stays.stays)
         ]
 
 
@@ -85,7 +87,7 @@ _CLASS_LIFTS = frozenset(
 )
 
 
-def _lifted(
+def _lift_calls(
     project: Project, module: Module, staying: dict[str, str], stays: Callable[[ast.AST], bool]
 ) -> Iterator[tuple[ast.Call, str]]:
     """Calls that let a lift of flax.linen, which stays, take a class that becomes lazy."""
@@ -97,7 +99,7 @@ def _lifted(
         if not home.startswith("flax.linen") or name not in _CLASS_LIFTS:
             continue
         if target in project.linen and target not in staying:
-            cls = project.linen[target].qualified
+            cls = project.linen[target].qualname
             why = f"flax.linen.{name} takes Linen classes only, and {cls} becomes lazy:"
             yield node, f"{why} lift it with nnx_migrate.linen.{name}, or select this place too"
 
@@ -109,22 +111,20 @@ def _staying(request: RewriteRequest, project: Project) -> dict[str, str]:
         name
         for name, cls in own.items()
         if is_kept(cls.module, cls.node, kept_lines(cls.module))
-        or not is_selected(cls.qualified, (), request.exclude)
+        or not is_selected(cls.qualname, (), request.exclude)
     }
     staying = dict.fromkeys(marked, USER)
     staying |= {
-        name: USER
-        for name, cls in own.items()
-        if not is_selected(cls.qualified, request.select, ())
+        name: USER for name, cls in own.items() if not is_selected(cls.qualname, request.select, ())
     }
     for name in marked:
         for base in own[name].mro[1:]:
             if base.linen:
-                staying.setdefault(base.name, f"{own[name].qualified} is kept and inherits from it")
+                staying.setdefault(base.name, f"{own[name].qualname} is kept and inherits from it")
     for name, cls in own.items():
         above = next((one.name for one in cls.mro[1:] if one.name in staying), None)
         if above is not None and name not in staying:
-            staying[name] = f"{_BASE}{own[above].qualified} stays Linen"
+            staying[name] = f"{_BASE}{own[above].qualname} stays Linen"
     return staying
 
 

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from nnx_migrate.rewrite.lazy.foreign import parsed
+from nnx_migrate.rewrite.lazy.foreign import parse
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.walking import each
 
@@ -40,7 +40,7 @@ def disagreements(
     classes = [
         (path, node)
         for path, text in texts
-        if "metaclass" in text and (tree := parsed(text)) is not None
+        if "metaclass" in text and (tree := parse(text)) is not None
         for node in each(tree, ast.ClassDef)
     ]
     # ``class Named(type(nn.Module))`` agrees with either.

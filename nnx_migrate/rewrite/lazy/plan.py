@@ -247,12 +247,12 @@ class _Planner:
         uses = [one for one in self.uses(statement, position) if not self.stays(one)]
         if not uses or name == "*":
             return []
-        alias = self.unused(uses[0].id)
+        alias = self.unused_name(uses[0].id)
         known = {id(node) for node, _ in self.plan_.names}
         self.plan_.names += [(one, alias) for one in uses if id(one) not in known]
         return [NewImport(module, name, alias)]
 
-    def unused(self, name: str) -> str:
+    def unused_name(self, name: str) -> str:
         """``lnn`` for ``nn``, ``LazyDense`` for ``Dense``: a name the file does not have."""
         taken = {one.id for one in self.nodes if isinstance(one, ast.Name)}
         taken |= {one.arg for one in self.nodes if isinstance(one, ast.arg)}

@@ -57,13 +57,13 @@ def report(
     # Where no file names ``flax.linen``, none is left, and lazy classes take Linen's calls.
     is_done = not is_mixed and not any(names_linen(one.text) for one in changed)
     after = ledger.Count() if is_done else ledger.count(changed, paths, read)
-    references = settled(before.references, after.references)
+    references = settle(before.references, after.references)
     stale = _stale(before, after) if is_mixed else []
-    calls = settled(_sites(before), [*(one for one in _sites(after) if one.certain), *stale])
+    calls = settle(_sites(before), [*(one for one in _sites(after) if one.certain), *stale])
     without = partial(
         _without_successor, lifts_scopes=any(names_core_lift(s.text) for s in sources)
     )
-    broken = tuple(_broken(calls, stale))
+    broken = tuple(_broken_callers(calls, stale))
     findings = (
         *_findings(request, references, lazy_texts, texts, without),
         *map(_left, broken),
@@ -101,12 +101,12 @@ def _stale(before: ledger.Count, after: ledger.Count) -> list[ledger.Place]:
     return [
         place
         for kind in kinds
-        for place, is_new in settled(getattr(after, kind), getattr(before, kind))
+        for place, is_new in settle(getattr(after, kind), getattr(before, kind))
         if is_new
     ]
 
 
-def _broken(calls: Settled, stale: Iterable[ledger.Place]) -> Iterable[ledger.Place]:
+def _broken_callers(calls: Settled, stale: Iterable[ledger.Place]) -> Iterable[ledger.Place]:
     """Callers that the output leaves as they were though their class is explicit."""
     keys = {(one.path, one.scope, one.symbol) for one in stale}
     for place, is_gone in calls:
@@ -152,7 +152,7 @@ _WAY = "change the call, or run with --form lazy"
 Settled = list[tuple[ledger.Place, bool]]  # a place of the input, and whether it is gone
 
 
-def settled(before: Iterable[ledger.Place], after: Iterable[ledger.Place]) -> Settled:
+def settle(before: Iterable[ledger.Place], after: Iterable[ledger.Place]) -> Settled:
     """Of places alike in file, owner and symbol, as many are gone as the output has fewer."""
     left = Counter((one.path, one.scope, one.symbol) for one in after)
     found: Settled = []
@@ -210,7 +210,7 @@ def _classes(
     for place in before.classes:
         at = (place.path, place.line)
         name = lazy_texts.names.get(at)
-        name = place.symbol if name is None else _qualified(place.symbol, name)
+        name = place.symbol if name is None else _qualified_name(place.symbol, name)
         result = ClassResult(name, *at, Outcome.REWRITTEN, form=Form.LAZY)
         if place.path in lazy_texts.failures:
             reason = f"its file failed: {lazy_texts.failures[place.path]}"
@@ -227,7 +227,7 @@ def _classes(
     return tuple(found[at] for at in sorted(found))
 
 
-def _qualified(symbol: str, inner: str) -> str:
+def _qualified_name(symbol: str, inner: str) -> str:
     """The ledger's name of a class in a function, with the ``<locals>`` that Python writes."""
     plain = inner.replace(".<locals>", "")
     return symbol.removesuffix(plain) + inner if symbol.endswith(plain) else symbol

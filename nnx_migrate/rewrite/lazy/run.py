@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.edit.data import EditError
-from nnx_migrate.rewrite.bugs import described
+from nnx_migrate.rewrite.bugs import describe
 from nnx_migrate.rewrite.lazy.leftovers import speaks
 from nnx_migrate.rewrite.lazy.linen_parts import LinenClass, keeps
 from nnx_migrate.rewrite.lazy.plan import FileParts, plan_file
@@ -103,6 +103,6 @@ def _inner_names(path: str, tree: ast.Module) -> dict[tuple[str, int], str]:
 
 def _internal(bug: Exception) -> str:
     return (
-        f"internal error{described(bug)}; the file stays as it is, please report this with it"
+        f"internal error{describe(bug)}; the file stays as it is, please report this with it"
         " (NNX_MIGRATE_DEBUG=1 shows the traceback)"
     )

@@ -40,7 +40,7 @@ def module_strings(nodes: Sequence[ast.AST]) -> list[ast.expr]:
     return found
 
 
-def renamed(words: str) -> str:
+def rename_words(words: str) -> str:
     """The words of such a string (quotes included) with the new name."""
     return _WORDS.sub("nnx_migrate.linen", words, count=0)
 

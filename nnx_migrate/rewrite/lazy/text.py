@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.rewrite.lazy.plan import Plan
-from nnx_migrate.rewrite.lazy.strings import renamed
+from nnx_migrate.rewrite.lazy.strings import rename_words
 
 
 def mentions_linen(text: str) -> bool:
@@ -34,5 +34,5 @@ def write(text: str, tree: ast.Module, plan: Plan) -> str:
     for name, alias in plan.names:
         rename(draft, name, alias)
     for string in plan.strings:
-        change_words(draft, string, renamed)
+        change_words(draft, string, rename_words)
     return draft.write()

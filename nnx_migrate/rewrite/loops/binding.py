@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     is_special,
 )
 from nnx_migrate.rewrite.loops.plan import Tree
-from nnx_migrate.rewrite.loops.shapes import grouped
+from nnx_migrate.rewrite.loops.shapes import group
 
 
 def bind(frame: Frame, target: ast.expr, kind: Kind) -> list[Tree]:
@@ -33,14 +33,14 @@ def bind(frame: Frame, target: ast.expr, kind: Kind) -> list[Tree]:
             parts = [bind(frame, e, k) for e, k in zip(elements, items, strict=True)]
             if parts == [[one] for one in elements]:
                 return [target]
-            return grouped(parts)
+            return group(parts)
     if is_special(kind):
         frame.problem(target, f"part of the state is kept in `{ast.unparse(target)[:40]}`")
-    bind_stored(frame, target)
+    bind_targets(frame, target)
     return [target]
 
 
-def bind_stored(frame: Frame, node: ast.AST) -> None:
+def bind_targets(frame: Frame, node: ast.AST) -> None:
     """Names that are stored below a node hold nothing special."""
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):

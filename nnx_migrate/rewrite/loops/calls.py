@@ -54,7 +54,7 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         owner = frame.value(frame, inner)
         frame.top = node if frame.top is inner else frame.top
         if isinstance(owner, State):
-            return _updated(frame, node, owner, node.func.attr)
+            return _update(frame, node, owner, node.func.attr)
     if isinstance(node.func, ast.Attribute) and node.func.attr in ("init", "apply"):
         owner = frame.value(frame, node.func.value)
         if isinstance(owner, Definition):
@@ -71,7 +71,7 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         case Gradient():
             return read_gradients(frame, node, held)
         case ApplyFn():
-            return _applied(frame, node, held)
+            return _apply(frame, node, held)
     if held == UNKNOWN:
         read_unknown(frame, node, "")
         return UNKNOWN
@@ -89,7 +89,7 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         return reader(frame, node)
     state = symbol.removesuffix(".create")
     if state != symbol and is_state(frame, state):
-        return _created(frame, node, state_fields(frame, state))
+        return _create(frame, node, state_fields(frame, state))
     if symbol.startswith("optax."):
         return _transformation(frame, node, symbol)
     return read_unknown(frame, node, symbol)
@@ -102,7 +102,7 @@ def _of_definition(
     frame: Frame, node: ast.Call, owner: Definition, method: str, *, is_compiled: bool = False
 ) -> Kind:
     if method == "apply":
-        return _applied(frame, node, ApplyFn(owner.recipe))
+        return _apply(frame, node, ApplyFn(owner.recipe))
     read_unknown(frame, node, "init")
     names = {one.arg for one in node.keywords}
     is_plain = not names & {None, "method", "mutable", "capture_intermediates"}
@@ -114,7 +114,7 @@ def _of_definition(
     return Variables(Flow("", False, node, recipe=owner.recipe))
 
 
-def _applied(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
+def _apply(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
     """``apply(variables, ...)``."""
     if not node.args or isinstance(node.args[0], ast.Starred):
         return read_unknown(frame, node, "apply")
@@ -189,42 +189,42 @@ def _collections(node: ast.expr | None) -> frozenset[str] | None:
 # ---- states
 
 
-def _created(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kind:
+def _create(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kind:
     given = {one.arg: one.value for one in node.keywords}
     frame.program.creates.setdefault(frame.key, []).append((frame.scope.module.path, node))
     if fields is None:
-        return _refused(frame, node, "the class of the state adds more than annotated fields")
+        return _plain_state(frame, node, "the class of the state adds more than annotated fields")
     if node.args or set(given) != {"apply_fn", "params", "tx", *fields}:
-        return _refused(frame, node, "TrainState.create has other arguments than are known")
+        return _plain_state(frame, node, "TrainState.create has other arguments than are known")
     kinds = {name: frame.value(frame, one) for name, one in given.items()}
     params, function = kinds["params"], kinds["apply_fn"]
     is_whole = isinstance(params, Variables) and params.collections is None
     if not isinstance(params, Params) and not is_whole:
-        return _refused(frame, given["params"], "how these parameters are made is not known")
+        return _plain_state(frame, given["params"], "how these parameters are made is not known")
     assert isinstance(params, Params | Variables)
     flow = params.flow
     if flow.is_parameter:
-        return _refused(frame, given["params"], "the parameters come from a caller")
+        return _plain_state(frame, given["params"], "the parameters come from a caller")
     applies = isinstance(function, ApplyFn) and fits(frame, function, flow)
     if not isinstance(function, ApplyFn) and (is_special(function) or _calls(given["apply_fn"])):
-        return _refused(frame, given["apply_fn"], "which module's apply this is is not known")
+        return _plain_state(frame, given["apply_fn"], "which module's apply this is is not known")
     stats = {name for name in fields if is_special(kinds[name]) or kinds[name] == UNKNOWN}
     for name in sorted(fields):
         kind = kinds[name]
         frame.escape(given[name], kind)
         known = isinstance(kind, Stats) and not kind.is_updated and bool(kind.flow.key)
         if name in stats and (not known or flows_of(kind)[0].key != flow.key):
-            return _refused(frame, given[name], f"the field {name} is no running statistics")
+            return _plain_state(frame, given[name], f"the field {name} is no running statistics")
     tx = kinds["tx"]
     if not isinstance(tx, Transformation):
         unknown = (
             "which optimizer of optax this is is not known, or it is told by masks what it means"
         )
-        return _refused(frame, given["tx"], unknown)
+        return _plain_state(frame, given["tx"], unknown)
     if tx.depends_on_order:
         frame.program.order_dependence[frame.key] = (frame.scope.module.path, given["tx"])
     if flow.optimizer:
-        return _refused(frame, given["params"], "two states are made of the same parameters")
+        return _plain_state(frame, given["params"], "two states are made of the same parameters")
     model = flow.model or given["params"]  # a call that gives the module
     others = tuple((name, "") for name in sorted(fields - stats))
     made = replace(flow, stats=frozenset(stats), fields=others, applies=applies, model=model)
@@ -233,7 +233,7 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kin
     return State(replace(made, whole=is_whole))
 
 
-def _refused(frame: Frame, node: ast.expr, reason: str) -> Kind:
+def _plain_state(frame: Frame, node: ast.expr, reason: str) -> Kind:
     """A state that is none for the loop: any value, which functions hand each other as it is."""
     frame.problem(node, reason)
     return PLAIN
@@ -243,7 +243,7 @@ def _calls(node: ast.expr) -> bool:
     return any(isinstance(one, ast.Call) for one in ast.walk(node))
 
 
-def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
+def _update(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
     """``state.apply_gradients(...)`` and ``state.replace(batch_stats=...)``."""
     assert isinstance(node.func, ast.Attribute)
     flow = owner.flow
@@ -257,7 +257,7 @@ def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
     kept = given.keys() - values.keys() - {"grads"}
     if node.args or kept - flow.stats or ("grads" in given) != (name == "apply_gradients"):
         return frame.problem(node, f"{name} has other arguments than are known")
-    _replaced(frame, node, flow, values)
+    _note_overrides(frame, node, flow, values)
     for field in sorted(kept):
         kind = frame.value(frame, given[field])
         if not isinstance(kind, Stats) or not kind.is_updated or kind.flow.key != flow.key:
@@ -276,7 +276,9 @@ def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
     return owner
 
 
-def _replaced(frame: Frame, node: ast.Call, flow: Flow, values: Mapping[str, ast.expr]) -> None:
+def _note_overrides(
+    frame: Frame, node: ast.Call, flow: Flow, values: Mapping[str, ast.expr]
+) -> None:
     """Fields that get other values: what those are, the state shows as it was before."""
     for one in values.values():
         kind = frame.value(frame, one)

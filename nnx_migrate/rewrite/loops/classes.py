@@ -34,7 +34,7 @@ def statistics(project: Project, module: Module) -> str | None:
             name = node.id if isinstance(node, ast.Name) else ""
             name = node.attr if isinstance(node, ast.Attribute) else name
             if name in names:
-                return f"{cls.qualified} may have variables beside its parameters ({name})"
+                return f"{cls.qualname} may have variables beside its parameters ({name})"
     return None
 
 
@@ -50,14 +50,12 @@ def unknown_state(project: Project, module: Module) -> str | None:
             is_lazy = symbol in project.linen or symbol.startswith(_LAZY)
             if is_lazy and _is_explicit(cls):
                 # Built, that one draws from streams of its own, whatever keys a call is given.
-                return f"{cls.qualified} holds a lazy submodule ({symbol})"
+                return f"{cls.qualname} holds a lazy submodule ({symbol})"
             home, _, name = symbol.rpartition(".")
             if home == "nnx_migrate.nn" and name in _STATEFUL:
-                return (
-                    f"{cls.qualified} has state beside parameters and running statistics ({name})"
-                )
+                return f"{cls.qualname} has state beside parameters and running statistics ({name})"
             if home == "nnx_migrate.sharding" or name in _NAMED_AXES:
-                return f"{cls.qualified} names axes of its variables ({name})"
+                return f"{cls.qualname} names axes of its variables ({name})"
     return None
 
 

@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     Updates,
     Variables,
     is_special,
-    joined,
+    join,
     together,
 )
 from nnx_migrate.rewrite.loops.plan import DottedName, IndexChange
@@ -196,7 +196,7 @@ def _either(frame: Frame, test: ast.expr, body: ast.expr, orelse: ast.expr) -> K
         return kinds[0]
     frame.escape(body, kinds[0])
     frame.escape(orelse, kinds[1])
-    return joined(*kinds) or PLAIN
+    return join(*kinds) or PLAIN
 
 
 def _comprehension(frame: Frame, node: ast.expr) -> Kind:

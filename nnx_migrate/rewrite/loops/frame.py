@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     functions_of,
     holds_updates,
     is_special,
-    joined,
+    join,
     with_flow,
 )
 from nnx_migrate.rewrite.loops.names import prefix_of
@@ -145,7 +145,7 @@ class Frame:
         self.names[name] = kind
         self.stale.discard(name)
         before = self.kinds.get(name)
-        self.kinds[name] = kind if before is None else joined(before, kind) or PLAIN
+        self.kinds[name] = kind if before is None else join(before, kind) or PLAIN
         if self.outer is None and isinstance(kind, Function):
             self.program.aliases.add((self.scope.module.name, name, kind.node))
 
@@ -286,7 +286,7 @@ class Frame:
         names, stale, owed = other
         for name in {*self.names, *names}:
             kinds = self.names.get(name), names.get(name)
-            self.names[name] = joined(*kinds) or PLAIN
+            self.names[name] = join(*kinds) or PLAIN
             for one in kinds:
                 if one is not None and one != self.names[name]:
                     self.escape(self.node, one)

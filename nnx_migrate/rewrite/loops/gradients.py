@@ -32,7 +32,7 @@ def _gradient_of(frame: Frame, node: ast.Call) -> Kind:
     symbol = frame.resolve(node.func)
     options = {one.arg: one.value for one in node.keywords}
     has_aux = options.get("has_aux", ast.Constant(False))
-    function = _differentiated(frame, node)
+    function = _loss_function(frame, node)
     argnums = options.get("argnums", ast.Constant(0))
     is_plain = isinstance(has_aux, ast.Constant) and isinstance(argnums, ast.Constant)
     if function is None or not is_plain:
@@ -45,7 +45,7 @@ def _gradient_of(frame: Frame, node: ast.Call) -> Kind:
     return Gradient(function, id(node), with_value, aux)
 
 
-def _differentiated(frame: Frame, node: ast.Call) -> Function | ast.Lambda | None:
+def _loss_function(frame: Frame, node: ast.Call) -> Function | ast.Lambda | None:
     match node.args:
         case [ast.Lambda() as function] if runs_at_once(frame, function):
             return function
@@ -114,7 +114,7 @@ def _of_lambda(frame: Frame, node: ast.Call, function: ast.Lambda, first: Kind) 
     return result
 
 
-def _ordered(frame: Frame, node: ast.Call) -> Kind:
+def _sum(frame: Frame, node: ast.Call) -> Kind:
     """A sum over all gradients: of the same arrays, in the same order."""
     kind = frame.value(frame, node.args[0]) if len(node.args) == 1 else PLAIN
     if isinstance(kind, Grads) and not node.keywords:
@@ -123,7 +123,7 @@ def _ordered(frame: Frame, node: ast.Call) -> Kind:
     return read_unknown(frame, node, frame.resolve(node.func))
 
 
-def _mapped(frame: Frame, node: ast.Call) -> Kind:
+def _map(frame: Frame, node: ast.Call) -> Kind:
     """``jax.tree.map(function, grads, ...)``: gradients of the same arrays, one by one."""
     trees = [frame.value(frame, one) for one in node.args[1:]]
     if node.keywords or not trees or any(not isinstance(one, Grads) for one in trees):
@@ -137,6 +137,6 @@ def _mapped(frame: Frame, node: ast.Call) -> Kind:
 
 READERS: Mapping[str, Callable[[Frame, ast.Call], Kind]] = {
     **dict.fromkeys(GRADIENTS, _gradient_of),
-    **dict.fromkeys(_SUMS, _ordered),
-    **dict.fromkeys(_MAPS, _mapped),
+    **dict.fromkeys(_SUMS, _sum),
+    **dict.fromkeys(_MAPS, _map),
 }

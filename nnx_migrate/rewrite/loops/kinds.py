@@ -229,7 +229,7 @@ def together(kinds: tuple[Kind, ...]) -> Kind:
     return PLAIN if all(one == PLAIN for one in kinds) else Many(kinds)
 
 
-def joined(one: Kind | None, other: Kind | None) -> Kind | None:
+def join(one: Kind | None, other: Kind | None) -> Kind | None:
     """What a value is that is the one or the other; None is what was not seen yet."""
     if one is None or one in (UNKNOWN, other):
         return one if other is None else other
@@ -239,7 +239,7 @@ def joined(one: Kind | None, other: Kind | None) -> Kind | None:
         case Transformation(), Transformation():
             return Transformation(one.depends_on_order or other.depends_on_order)
         case Many(items=a), Many(items=b) if len(a) == len(b):
-            return Many(tuple(joined(x, y) or PLAIN for x, y in zip(a, b, strict=True)))
+            return Many(tuple(join(x, y) or PLAIN for x, y in zip(a, b, strict=True)))
         case (State() | Params() | Variables(), _) if type(one) is type(other):
             flows = one.flow, other.flow
             recipe = flows[0].recipe if flows[0].recipe == flows[1].recipe else None

@@ -76,7 +76,7 @@ def definition_of(frame: Frame, node: ast.Call) -> Recipe:
     return None
 
 
-def called(frame: Frame, recipe: Recipe, node: ast.Call) -> Recipe:
+def call_recipe(frame: Frame, recipe: Recipe, node: ast.Call) -> Recipe:
     """A recipe of which a function with these arguments makes the module."""
     if recipe is None or not any("=at " in one for one in recipe):
         return recipe

@@ -25,11 +25,11 @@ from nnx_migrate.rewrite.loops.kinds import (
     Variables,
     flows_of,
     is_special,
-    joined,
+    join,
     outside,
     with_flow,
 )
-from nnx_migrate.rewrite.loops.modules import called
+from nnx_migrate.rewrite.loops.modules import call_recipe
 from nnx_migrate.rewrite.loops.plan import Arguments
 from nnx_migrate.rewrite.loops.program import Summary
 from nnx_migrate.source.names import positional_names
@@ -53,7 +53,7 @@ def pass_to(
     recipes: dict[Recipe, Recipe] = {}
     made: dict[int, tuple[tuple[str | None, str], ...]] = {}
     bound = [
-        (name, value, keyword, frame.value(frame, _unstarred(value)))
+        (name, value, keyword, frame.value(frame, _without_star(value)))
         for name, value, keyword in _bound(definition, args, keywords)
     ]
     beside = {
@@ -64,7 +64,7 @@ def pass_to(
             if is_special(kind):
                 frame.problem(value, f"which parameter of {definition.name} this is is not known")
             continue
-        given = _as_given(frame, kind, name, function.node, beside)
+        given = _parameter_kind(frame, kind, name, function.node, beside)
         _give(frame, value, given, name, function.node)
         if isinstance(kind, Definition):
             assert isinstance(given, Definition)
@@ -101,7 +101,7 @@ def _recipe_of_call(
     frame: Frame, node: ast.Call, recipes: Mapping[Recipe, Recipe], recipe: Recipe
 ) -> Recipe:
     """Of what a function builds a module in this call: the one it is given, or by these arguments."""
-    return recipes[recipe] if recipe in recipes else called(frame, recipe, node)
+    return recipes[recipe] if recipe in recipes else call_recipe(frame, recipe, node)
 
 
 def _updates(kind: Kind) -> Kind:
@@ -126,11 +126,11 @@ def _bound(
         yield (keyword.arg if keyword.arg in known else None), keyword.value, keyword.arg
 
 
-def _unstarred(node: ast.expr) -> ast.expr:
+def _without_star(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Starred) else node
 
 
-def _as_given(
+def _parameter_kind(
     frame: Frame, kind: Kind, name: str, function: int, beside: Mapping[str, Flow]
 ) -> Kind | None:
     """What a parameter is that is given a value; None: part of a flow that no function takes.
@@ -161,8 +161,8 @@ def _give(frame: Frame, node: ast.expr, kind: Kind | None, name: str, function: 
     if kind is None:
         frame.problem(node, "this part of the state is handed to a function")
         return
-    before = joined(summary.next_params.get(name), frame.program.bounds.get((function, name)))
-    after = joined(before, kind) or PLAIN
+    before = join(summary.next_params.get(name), frame.program.bounds.get((function, name)))
+    after = join(before, kind) or PLAIN
     if isinstance(after, Unsure):
         frame.problem(node, f"{name} is given different things in different calls")
     for one in (before, kind):

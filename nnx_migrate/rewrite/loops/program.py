@@ -101,7 +101,7 @@ class Program:
         """What is known of a function."""
         return self.summaries.setdefault(function, Summary())
 
-    def every_escaped(self) -> dict[int, Problem]:
+    def every_escape(self) -> dict[int, Problem]:
         """Functions that others may call, and those that these return."""
         found, todo = dict(self.escapes), [*self.escapes]
         while todo:

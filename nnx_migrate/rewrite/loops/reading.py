@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     Variables,
     flows_of,
     is_special,
-    joined,
+    join,
     outside,
     with_flow,
 )
@@ -103,11 +103,11 @@ def _read_function(
     _inside(program, frame, node, module)  # they may need more of what this one is given
     drops = summary.result is not None and is_changed(summary.result)
     if made or drops:
-        shown = {name: tuple(_shown(summary, name, pair)) for name, pair in made.items()}
+        shown = {name: tuple(_replacements(summary, name, pair)) for name, pair in made.items()}
         frame.change(node, Signature(shown, drops))
 
 
-def _shown(
+def _replacements(
     summary: Summary, name: str, pair: tuple[tuple[str, str], ...]
 ) -> Iterable[tuple[str, str]]:
     """What stands for a parameter in the new text: of a state the parts that are needed."""
@@ -152,7 +152,7 @@ def _settle(frame: Frame, node: ast.FunctionDef, summary: Summary) -> None:
     """What a function returns, and whether its callers get what it updates."""
     result = frame.program.bounds.get((frame.key, RESULT))
     for _, one in frame.results:
-        result = joined(result, _outside(one))
+        result = join(result, _outside(one))
     for place, one in frame.results:
         if frame.is_method or _outside(one) != result:
             frame.escape(place, one)

@@ -22,7 +22,7 @@ from nnx_migrate.rewrite.loops.kinds import (
 )
 from nnx_migrate.rewrite.loops.making import before, is_dropped, is_update
 from nnx_migrate.rewrite.loops.plan import Line, NewValues, Result
-from nnx_migrate.rewrite.loops.shapes import grouped, is_changed, returned
+from nnx_migrate.rewrite.loops.shapes import group, is_changed, result_trees
 from nnx_migrate.rewrite.loops.snapshots import snapshot
 
 
@@ -44,7 +44,7 @@ def read_return(frame: Frame, node: ast.Return) -> None:
     for one in elements:
         kind, more = before(frame, one, kinds[id(one)], None)
         lines += [*more, *_updating(frame, one, kind)]
-        kinds[id(one)] = _with_replaced(frame, one, kind)
+        kinds[id(one)] = _with_overrides(frame, one, kind)
         if _is_value(kinds[id(one)]) and snapshot(frame, one, kinds[id(one)]):
             kinds[id(one)] = PLAIN
     given = [kinds[id(one)] for one in elements]
@@ -59,8 +59,8 @@ def read_return(frame: Frame, node: ast.Return) -> None:
     _check_result(frame, node, kind)
     frame.results.append((node, kind))
     if lines or is_changed(kind):
-        parts = [returned(e, k) for e, k in zip(elements, given, strict=True)]
-        found = grouped(parts) if is_tuple else parts[0]
+        parts = [result_trees(e, k) for e, k in zip(elements, given, strict=True)]
+        found = group(parts) if is_tuple else parts[0]
         tree = None if not found else found[0] if len(found) == 1 else tuple(found)
         frame.change(node, Result(tuple(lines), tree, frame.node.body[-1] is node))
 
@@ -77,12 +77,12 @@ def _with_numbers(frame: Frame, node: ast.expr, kind: Kind) -> Kind:
     return kind
 
 
-def _with_replaced(frame: Frame, node: ast.expr, kind: Kind) -> Kind:
+def _with_overrides(frame: Frame, node: ast.expr, kind: Kind) -> Kind:
     """A result with all fields that the function replaces in any of its branches."""
     match kind:
         case Many(items=items):
             parts = node.elts if isinstance(node, ast.Tuple) else [node] * len(items)
-            found = [_with_replaced(frame, *pair) for pair in zip(parts, items, strict=True)]
+            found = [_with_overrides(frame, *pair) for pair in zip(parts, items, strict=True)]
             if isinstance(node, ast.Call) and any(
                 isinstance(one, State)
                 and one.flow.key

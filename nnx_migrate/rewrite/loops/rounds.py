@@ -53,7 +53,7 @@ def _read(program: Program, modules: Sequence[Module]) -> list[_Known]:
         program.begin()
         for module in modules:
             read_module(program, module)
-        after = _known(program)
+        after = _snapshot(program)
         if found and after == found[-1]:
             return []
         if after in found:
@@ -62,7 +62,7 @@ def _read(program: Program, modules: Sequence[Module]) -> list[_Known]:
     return found[_ROUNDS // 2 :]
 
 
-def _known(program: Program) -> _Known:
+def _snapshot(program: Program) -> _Known:
     handed = {key: frozenset(one) for key, one in program.recipes.items()}
     found: dict[_Part, tuple[Kind | None, object]] = {
         (0, ""): (None, (frozenset(program.compiled_functions), handed))

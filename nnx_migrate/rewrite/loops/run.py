@@ -146,7 +146,7 @@ def _problem(
             return Problem(
                 *program.order_dependence[key], "a sum over all parameters has another order"
             )
-    escaped = program.every_escaped()
+    escaped = program.every_escape()
     for key in group & program.nodes.keys():
         definition, scope = program.nodes[key]
         if loops.targets.get(scope.module.path) is not scope.module:

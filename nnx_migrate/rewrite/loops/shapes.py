@@ -45,13 +45,13 @@ def is_changed(kind: Kind) -> bool:
     return width(kind) != 1
 
 
-def returned(node: ast.expr, kind: Kind) -> list[Tree]:
+def result_trees(node: ast.expr, kind: Kind) -> list[Tree]:
     """What a function returns in place of ``node``."""
     if not is_changed(kind):
         return [node]
     match kind, node:
         case Many(items=items), ast.Tuple(elts=elements):
-            return grouped([returned(e, k) for e, k in zip(elements, items, strict=True)])
+            return group([result_trees(e, k) for e, k in zip(elements, items, strict=True)])
         case Many(), _:
             return [node]  # a call that returns it so, or a name that holds it
         case ((State(flow=flow) | Params(flow=flow) | Variables(flow=flow)), _) if not flow.model:
@@ -65,7 +65,7 @@ def returned(node: ast.expr, kind: Kind) -> list[Tree]:
     return []
 
 
-def grouped(parts: list[list[Tree]]) -> list[Tree]:
+def group(parts: list[list[Tree]]) -> list[Tree]:
     """The elements of a tuple together: one of which only one is left is no tuple."""
     found = [one for part in parts for one in part]
     if not found:
@@ -73,4 +73,4 @@ def grouped(parts: list[list[Tree]]) -> list[Tree]:
     return found if len(found) == 1 and len(parts) != 1 else [tuple(found)]
 
 
-__all__ = ["grouped", "is_changed", "is_special", "returned", "width"]
+__all__ = ["group", "is_changed", "is_special", "result_trees", "width"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from nnx_migrate.rewrite.loops.binding import bind, bind_stored
+from nnx_migrate.rewrite.loops.binding import bind, bind_targets
 from nnx_migrate.rewrite.loops.compiling import read_decorators
 from nnx_migrate.rewrite.loops.expressions import plain, used, value
 from nnx_migrate.rewrite.loops.frame import Frame
@@ -74,7 +74,7 @@ def _statement(frame: Frame, node: ast.stmt) -> None:
         case ast.Import() | ast.ImportFrom() | ast.Pass():
             pass
         case ast.ClassDef() | ast.AsyncFunctionDef():
-            _closed(frame, node)
+            _opaque_definition(frame, node)
         case ast.Delete(targets=targets):
             for one in targets:
                 if isinstance(one, ast.Name) and is_special(frame.names.get(one.id, PLAIN)):
@@ -95,10 +95,10 @@ def _other(frame: Frame, node: ast.AST) -> None:
             read_block(frame, [child])
         else:
             _other(frame, child)
-    bind_stored(frame, node)
+    bind_targets(frame, node)
 
 
-def _closed(frame: Frame, node: ast.ClassDef | ast.AsyncFunctionDef) -> None:
+def _opaque_definition(frame: Frame, node: ast.ClassDef | ast.AsyncFunctionDef) -> None:
     """A class or coroutine: its methods are read by themselves, nothing else may see a flow."""
     bodies = [one for method in _functions(node) for one in method.body]
     inside = {id(one) for statement in bodies for one in ast.walk(statement)}

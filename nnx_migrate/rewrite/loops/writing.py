@@ -9,14 +9,14 @@ from typing import Any, assert_never
 from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import (
     Expression,
+    as_node,
     attribute,
     contents,
     display,
-    dotted,
+    dotted_node,
     integer,
     item,
     string,
-    written,
 )
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import GONE, assign, result, run
@@ -51,19 +51,19 @@ def replacement(node: ast.AST, change: Change) -> Replacement:
     """The replacement of a node that a change asks for."""
     match change:
         case DottedName(name=name):
-            return dotted(name)
+            return dotted_node(name)
         case Counter(optimizer=optimizer):
             return contents(attribute(optimizer, "step"))
         case Snapshot(model=model, collection=collection):
             made = call("nnm.variables_of", model)
             return item(made, string(collection, '"')) if collection else made
         case Construction(is_compiled=compiled):
-            return lambda renderer: _built(_inner(renderer, node), is_compiled=compiled)
+            return lambda renderer: _construct(_inner(renderer, node), is_compiled=compiled)
         case Places(numbers=numbers, is_tuple=is_tuple):
             found = [integer(one) for one in numbers]
             return display(found) if is_tuple else found[0]
         case IndexChange(index=index):
-            return lambda renderer: _indexed(_inner(renderer, node), index)
+            return lambda renderer: _index(_inner(renderer, node), index)
         case ModelCall():
             return lambda renderer: _model_call(_inner(renderer, node), change)
         case Arguments(replacements=made):
@@ -89,24 +89,24 @@ def _inner(renderer: Renderer, node: ast.AST) -> Any:
 # ---- expressions
 
 
-def _indexed(node: cst.Subscript, index: int | None) -> Expression:
+def _index(node: cst.Subscript, index: int | None) -> Expression:
     return node.value if index is None else item(node.value, integer(index))
 
 
 def _model_call(node: cst.Call, change: ModelCall) -> Expression:
-    model = written(change.model)  # type: ignore[arg-type]
+    model = as_node(change.model)  # type: ignore[arg-type]
     node = _without(node, change.without)
     args = list(node.args)
     if change.with_keys:
         first = args[0].with_changes(value=model)
-        return node.with_changes(func=dotted("nnm.call"), args=[first, *args[1:]])
+        return node.with_changes(func=dotted_node("nnm.call"), args=[first, *args[1:]])
     function = model if change.method is None else attribute(model, change.method)
     rest = args[1:]
     made = node.with_changes(func=function, args=rest)
     return made if rest else made.with_changes(whitespace_before_args=cst.SimpleWhitespace(""))
 
 
-def _built(node: cst.Call, *, is_compiled: bool) -> Expression:
+def _construct(node: cst.Call, *, is_compiled: bool) -> Expression:
     """``explicit(definition, ..., rngs=key)``; the key is the first argument, or has a name."""
     function: Any = node.func
     method = function.args[0].value if is_compiled else function
@@ -130,15 +130,15 @@ def _built(node: cst.Call, *, is_compiled: bool) -> Expression:
     if is_compiled:
         made = call("functools.partial", "explicit", method.value)
         return node.with_changes(func=call("nnx.jit", made), args=[*args, end])
-    return node.with_changes(func=dotted("explicit"), args=[start, *args, end])
+    return node.with_changes(func=dotted_node("explicit"), args=[start, *args, end])
 
 
 def _without(node: cst.Call, keywords: frozenset[str]) -> cst.Call:
     kept = [one for one in node.args if not (one.keyword and one.keyword.value in keywords)]
-    return node.with_changes(args=_ended(kept, node.args))
+    return node.with_changes(args=_with_end(kept, node.args))
 
 
-def _ended(args: list[cst.Arg], before: Sequence[cst.Arg]) -> list[cst.Arg]:
+def _with_end(args: list[cst.Arg], before: Sequence[cst.Arg]) -> list[cst.Arg]:
     """Arguments that end as those of the old call did, where its last one is gone."""
     if not args or args[-1] is before[-1]:
         return args
@@ -164,14 +164,14 @@ def _with_arguments(
             found.append(arg)
             continue
         more = [
-            call("f", Argument(dotted(name), keyword)).args[0]
+            call("f", Argument(dotted_node(name), keyword)).args[0]
             for keyword, name in replacements[key]
         ]
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         end = {"comma": arg.comma, "whitespace_after_arg": arg.whitespace_after_arg}
         found += [one.with_changes(comma=comma) for one in more[:-1]]
         found += [one.with_changes(**end) for one in more[-1:]]
-    return node.with_changes(args=_ended(found, node.args))
+    return node.with_changes(args=_with_end(found, node.args))
 
 
 # ---- functions
@@ -208,7 +208,7 @@ def _parameter(one: cst.Param, change: Signature) -> list[cst.Param]:
 
 
 def _annotation(old: cst.Annotation, kind: str) -> cst.Annotation:
-    return old.with_changes(annotation=dotted(kind))
+    return old.with_changes(annotation=dotted_node(kind))
 
 
 # ---- statements
@@ -254,7 +254,7 @@ def _result(renderer: Renderer, change: Result) -> list[Any]:
 
 def _tree(renderer: Renderer, tree: Tree, *, is_outer: bool = True) -> Any:
     if isinstance(tree, str):
-        return dotted(tree)
+        return dotted_node(tree)
     if isinstance(tree, ast.expr):
         return renderer.render(tree)
     made = display([_tree(renderer, one, is_outer=False) for one in tree])

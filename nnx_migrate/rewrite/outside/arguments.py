@@ -55,10 +55,10 @@ class Arguments:
         holding = self.context.modules_in.get(cls.name, frozenset())
         starred = has_starred(args)
         if holding and (starred or any(one.arg is None for one in keywords)):
-            self._unpacked(cls, holding)
+            self._unpack(cls, holding)
         for name, value in arguments_by_field(cls, args, keywords):
             if name in holding:
-                self._held(value, place.scope, (cls.name, name))
+                self._take_module(value, place.scope, (cls.name, name))
             elif name in self.context.open_in.get(cls.name, ()):
                 self._open(value, place.scope, name)
             elif name not in PLACEMENT and not self._takes(cls, name, value, place.scope):
@@ -87,7 +87,7 @@ class Arguments:
                 return args, keywords
         return None
 
-    def _unpacked(self, cls: ClassInfo, holding: frozenset[str]) -> None:
+    def _unpack(self, cls: ClassInfo, holding: frozenset[str]) -> None:
         if any(self.context.module_fields.why_not((cls.name, name)) for name in holding):
             raise Unknown(f"what is unpacked here may give {min(holding)} a module")
         self.draft.taking.add(cls.name)
@@ -144,30 +144,30 @@ class Arguments:
         is_given = isinstance(above, ast.keyword) and above.arg == "method"
         return is_given and found is not None and _BOUND.isdisjoint(self.project.decorators(*found))
 
-    def _held(self, value: ast.expr, scope: Scope, at: tuple[str, str]) -> None:
+    def _take_module(self, value: ast.expr, scope: Scope, at: tuple[str, str]) -> None:
         """A class or layer for a field that builds submodules: an explicit class takes it as it is."""
         if isinstance(value, ast.Constant):
             return
         if isinstance(value, ast.IfExp):
-            self._held(value.body, scope, at)
-            self._held(value.orelse, scope, at)
+            self._take_module(value.body, scope, at)
+            self._take_module(value.orelse, scope, at)
             return
         if (
             isinstance(value, ast.Call)
             and value.args
             and self.project.resolve(value.func, scope) == "functools.partial"
         ):
-            self._held(value.args[0], scope, at)
+            self._take_module(value.args[0], scope, at)
             self._held_in_partial(value, scope, at[1])
             return
         if local := self._local(value):
             for one in local:
-                self._held(one, scope, at)
+                self._take_module(one, scope, at)
             return
         cls = class_named(self.project, value, scope)
         if cls is not None and cls.name in self.context.explicit_classes:
             arguments = self.context.new_arguments.get(cls.name, ())
-            self._sized(at, frozenset(one.name for one in arguments if not one.optional))
+            self._check_sizes(at, frozenset(one.name for one in arguments if not one.optional))
             self.plain.add(id(value))
             self.draft.edits[id(value)] = lambda renderer: renderer.inner(value)
             self.draft.lazy.add(id(value))
@@ -177,7 +177,7 @@ class Arguments:
         if symbol is not None and isinstance(layer, Layer):
             made = name_rule(symbol)
             if isinstance(made, Code) and not self.project.is_alias(value, scope):
-                self._sized(at, frozenset() if layer.defers_init else frozenset(layer.sizes))
+                self._check_sizes(at, frozenset() if layer.defers_init else frozenset(layer.sizes))
                 self.draft.edits[id(value)] = made.node
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))
@@ -202,7 +202,7 @@ class Arguments:
             given = arguments_by_field(cls, call.args[1:], call.keywords)
         for name, value in given:
             if cls is not None and (cls.name, name) in self.context.module_fields.builder_sizes:
-                self._held(value, scope, (cls.name, name))
+                self._take_module(value, scope, (cls.name, name))
                 continue
             self._plain(value, scope, field)
             if may_hold(self.project, value, scope, Kind.MAKER):
@@ -244,7 +244,7 @@ class Arguments:
         given = arguments_by_field(cls, args, call.keywords)
         return any(value is node and name in holding for name, value in given)
 
-    def _sized(self, at: tuple[str, str], needed_sizes: frozenset[str]) -> None:
+    def _check_sizes(self, at: tuple[str, str], needed_sizes: frozenset[str]) -> None:
         """Whether the class gives what it builds from a field all sizes that this one needs.
 
         Raises:

@@ -100,9 +100,9 @@ class _Origins:
         if given is None:
             yield from given_values(call)
             return
-        yield from (given[name] for name in sorted(self._returned(symbol) & given.keys()))
+        yield from (given[name] for name in sorted(self._result_parameters(symbol) & given.keys()))
 
-    def _returned(self, symbol: str) -> frozenset[str]:
+    def _result_parameters(self, symbol: str) -> frozenset[str]:
         """The parameters that a function of the project may return, or build its result from."""
         if symbol not in self.functions:
             found = self.project.definition(symbol)
@@ -113,7 +113,7 @@ class _Origins:
             self.functions[symbol] = frozenset(parameters_of(function))  # where it calls itself
             if not _holds_functions(function):
                 values = [*each(function, ast.Return), *each(function, ast.Yield)]
-                scope, assigned = Scope(module).enter(function), _assigned(function)
+                scope, assigned = Scope(module).enter(function), _assignments(function)
                 self.functions[symbol] &= self.names([*values], scope, assigned)
         return self.functions[symbol]
 
@@ -129,12 +129,12 @@ def _assigned_in_class(cls: ClassInfo) -> Mapping[str, list[ast.AST]]:
     """Values of local names and attributes, by name, over all methods."""
     found: dict[str, list[ast.AST]] = {}
     for owner in cls.mro:
-        for name, values in _assigned(owner.node).items():
+        for name, values in _assignments(owner.node).items():
             found.setdefault(name, []).extend(values)
     return found
 
 
-def _assigned(tree: ast.AST) -> Mapping[str, list[ast.AST]]:
+def _assignments(tree: ast.AST) -> Mapping[str, list[ast.AST]]:
     found: dict[str, list[ast.AST]] = {}
     for target, value in plain_bindings(tree):
         for name in walk(target):

@@ -76,7 +76,7 @@ def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
             yield one.name
     for site in sizes.sites.values():
         if site.kind is SiteKind.FUNCTION:
-            called = _called(project, site)
+            called = _called_parameters(project, site)
             for value in site.call.args if called else ():
                 yield from read_fields(project, cls, value)
             for keyword in site.call.keywords:
@@ -86,7 +86,7 @@ def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
             yield from read_fields(project, cls, site.call.func)
 
 
-def _called(project: Project, site: Site) -> set[str]:
+def _called_parameters(project: Project, site: Site) -> set[str]:
     """Parameters that a scope function calls or hands on to a call of a parameter."""
     owner, _, name = (site.symbol or "").rpartition(".")
     function: ast.AST | None = project.function(site.symbol)

@@ -46,7 +46,7 @@ class _Walk:
     context: OutsideContext
     draft: Draft
     arguments: Arguments = field(init=False)
-    declared: dict[str, list[Argument]] = field(default_factory=dict)
+    size_arguments: dict[str, list[Argument]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.arguments = Arguments(self.project, self.places, self.context, self.draft)
@@ -55,10 +55,10 @@ class _Walk:
         """Edit one place, or doubt the class it names."""
         match place.node:
             case ast.Call() as call:
-                self._computed(call, place.scope)
+                self._wrap_computed_name(call, place.scope)
             case ast.ClassDef() as statement:
                 self._inherits(statement)
-                self._decorated(statement)
+                self._check_decorators(statement)
         if place.context is Context.ANNOTATION:
             self._annotates(place)
             return
@@ -82,14 +82,14 @@ class _Walk:
             self.draft.lazy.add(id(node))
             return
         try:
-            self._unchanged(place, node)
+            self._check_attributes(place, node)
             self.arguments.check(cls, place)
             more = self._more(cls)
         except (Unknown, NoLazyForm) as problem:
             field = problem.field if isinstance(problem, Unknown) else None
             self.draft.doubts.append(DoubtfulPlace(cls.name, node, str(problem), field))
             return
-        self._wrapped("lazy", node, cls, more)
+        self._wrap("lazy", node, cls, more)
 
     def _annotates(self, place: Place) -> None:
         """Doubt the classes of an annotation that the running program reads."""
@@ -122,7 +122,7 @@ class _Walk:
             self.draft.imports.add("Module")
             self.draft.inherits = True
 
-    def _decorated(self, node: ast.ClassDef) -> None:
+    def _check_decorators(self, node: ast.ClassDef) -> None:
         """Decorators that keep an explicit class for others to build: they keep its lazy form."""
         cls = self.project.by_node.get(id(node))
         if cls is None or cls.name not in self.context.explicit_classes:
@@ -134,16 +134,16 @@ class _Walk:
                 self.draft.doubts.append(DoubtfulPlace(cls.name, decorator, str(problem)))
                 return
             self.draft.values.add(cls.name)
-            self._wrapped("lazily", decorator, cls, more)
+            self._wrap("lazily", decorator, cls, more)
 
-    def _wrapped(self, how: str, node: ast.expr, cls: ClassInfo, more: list[Argument]) -> None:
+    def _wrap(self, how: str, node: ast.expr, cls: ClassInfo, more: list[Argument]) -> None:
         """Write a call around what names or decorates a class: its lazy form is meant."""
         self.draft.edits[id(node)] = lambda renderer: made_call(how, renderer.inner(node), *more)
         self.draft.lazy.add(id(node))
         self.draft.mentions.add(cls.name)
         self.draft.imports |= {how, "Size"} if more else {how}
 
-    def _computed(self, call: ast.Call, scope: Scope) -> None:
+    def _wrap_computed_name(self, call: ast.Call, scope: Scope) -> None:
         """``getattr(models, name)``: any class of the module, with sizes that their names tell."""
         module = self._asked_module(call, scope)
         classes = [*self._given_by(call, module)]
@@ -190,12 +190,12 @@ class _Walk:
 
     def _more(self, cls: ClassInfo) -> list[Argument]:
         """The declarations of a class's sizes, as the rest of the arguments of ``lazy``."""
-        if cls.name not in self.declared:
+        if cls.name not in self.size_arguments:
             found = declarations(cls, self.context.new_arguments.get(cls.name, ()))
-            self.declared[cls.name] = [named(name, size) for name, size in found.items()]
-        return self.declared[cls.name]
+            self.size_arguments[cls.name] = [named(name, size) for name, size in found.items()]
+        return self.size_arguments[cls.name]
 
-    def _unchanged(self, place: Place, node: ast.expr) -> None:
+    def _check_attributes(self, place: Place, node: ast.expr) -> None:
         """Check that no attribute is set of the class: explicit code would not see it on its lazy form.
 
         Raises:

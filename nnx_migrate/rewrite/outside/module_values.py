@@ -17,13 +17,13 @@ from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
 from nnx_migrate.rewrite.outside.class_members import class_named, is_module
 from nnx_migrate.rewrite.outside.name_flow import (
     Key,
-    decorated,
+    decorator_links,
     defaults,
     flows,
     functions_of,
     named,
     parameters,
-    returned,
+    result_key,
 )
 from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
@@ -43,7 +43,7 @@ class Kind(Enum):
 
 
 _Flows = dict[Key, set[Key | None]]
-_CALLED = returned(("attribute", "", "__call__"))  # what objects of plain classes give
+_CALLED = result_key(("attribute", "", "__call__"))  # what objects of plain classes give
 _SAME = frozenset(
     {"bind", "clone", "copy", "get", "pop", "setdefault"}
 )  # give what their owner has
@@ -51,7 +51,7 @@ _SAME = frozenset(
 
 def may_hold(project: Project, value: ast.expr, scope: Scope, kind: Kind) -> bool:
     """Whether an expression may be of a kind, or hold what is: ``HEADS["dense"]`` of a table of modules."""
-    held = _held(project, kind)
+    held = _holders(project, kind)
     return any(one is None or one in held for one in _sources(project, value, scope, kind))
 
 
@@ -95,7 +95,7 @@ def _may_build(project: Project, callee: ast.expr, scope: Scope) -> bool:
     """Whether what is called may be a class of modules: ``TABLE[name](3)``, not ``jax.grad(loss)(params)``."""
     match callee:
         case ast.Name() | ast.Attribute():
-            held = _held(project, Kind.MAKER)
+            held = _holders(project, Kind.MAKER)
             sources = _sources(project, callee, scope, Kind.MAKER)
             return any(
                 one is None or (one in held and not one[0].endswith("()")) for one in sources
@@ -132,10 +132,10 @@ def _words(project: Project, keyword: ast.keyword, kind: Kind) -> list[str]:
     """The names that a keyword gives; unpacked, those of all dicts that hold what is of the kind."""
     if keyword.arg is not None:
         return [keyword.arg]
-    return sorted(word for place, _, word in _held(project, kind) if place == "entry")
+    return sorted(word for place, _, word in _holders(project, kind) if place == "entry")
 
 
-def _held(project: Project, kind: Kind) -> frozenset[Key]:
+def _holders(project: Project, kind: Kind) -> frozenset[Key]:
     """The names that may hold what is of a kind."""
     return held_functions(project) if kind is Kind.FUNCTION else held_modules(project)[kind]
 
@@ -143,15 +143,17 @@ def _held(project: Project, kind: Kind) -> frozenset[Key]:
 @Fact  # every field of every class asks
 def held_modules(project: Project) -> Mapping[Kind, frozenset[Key]]:
     """Those of modules, and those of modules or what makes them, from one look at what flows where."""
-    return _held_names(project, (Kind.MODULE, Kind.MAKER), _annotated(project))
+    return _held_names(project, (Kind.MODULE, Kind.MAKER), _annotated_fields(project))
 
 
 @Fact
 def held_functions(project: Project) -> frozenset[Key]:
     """Those of functions that build modules."""
     modules = held_modules(project)[Kind.MODULE]
-    pairs = (pair for module in project.modules.values() for pair in decorated(project, module))
-    start = [parameter for parameter, name in pairs if returned(name) in modules]
+    pairs = (
+        pair for module in project.modules.values() for pair in decorator_links(project, module)
+    )
+    start = [parameter for parameter, name in pairs if result_key(name) in modules]
     return _held_names(project, (Kind.FUNCTION,), start)[Kind.FUNCTION]
 
 
@@ -171,16 +173,16 @@ def _held_names(
                 if sources:
                     every[kind].setdefault(key, set()).update(sources)
     known = frozenset(start)
-    return {kind: _reached(flow, known) for kind, flow in every.items()}
+    return {kind: _reachable(flow, known) for kind, flow in every.items()}
 
 
-def _reached(sources: _Flows, start: frozenset[Key]) -> frozenset[Key]:
+def _reachable(sources: _Flows, start: frozenset[Key]) -> frozenset[Key]:
     return grown(
         start, lambda held: (key for key, of in sources.items() if None in of or of & held)
     )
 
 
-def _annotated(project: Project) -> Iterator[Key]:
+def _annotated_fields(project: Project) -> Iterator[Key]:
     """Fields that are annotated as modules."""
     for cls in project.linen.values():
         for one in cls.fields:
@@ -204,7 +206,7 @@ def _sources(project: Project, value: ast.AST, scope: Scope, kind: Kind) -> Iter
             keys = [*named(project, value, scope)]
             yield from keys
             if kind is Kind.MAKER:
-                yield from map(returned, keys)
+                yield from map(result_key, keys)
                 if _is_class(project, value, scope):
                     yield None
             elif kind is Kind.FUNCTION and _builds(project, value, scope, keys):
@@ -243,7 +245,7 @@ def _sources(project: Project, value: ast.AST, scope: Scope, kind: Kind) -> Iter
                 yield _CALLED
             elif kind is Kind.FUNCTION and _has_makers(project, symbol):
                 yield None
-            yield from map(returned, named(project, function, scope))
+            yield from map(result_key, named(project, function, scope))
     for part in held_parts(value):
         yield from _sources(project, part, scope, kind)
 

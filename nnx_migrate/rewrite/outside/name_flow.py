@@ -40,16 +40,16 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
             for key in _targets(project, module, target):
                 yield key, value, around
                 if not isinstance(target, ast.Subscript):  # that holds the function, and is none
-                    yield returned(key), value.body, around.enter(value)
+                    yield result_key(key), value.body, around.enter(value)
         elif isinstance(value, ast.expr) and not isinstance(value, _DATA):
             yield from ((key, value, scope_of(value)) for key in _targets(project, module, target))
     yield from ((key, value, scope_of(value)) for key, value in _entries(module))
     for function in each(module.tree, ast.FunctionDef):
         for value in _results(function):
             yield from (
-                (returned(k), value, scope_of(value)) for k in _targets(project, module, function)
+                (result_key(k), value, scope_of(value)) for k in _targets(project, module, function)
             )
-        yield from ((key, one, scope_of(one)) for key, one in _parametrized(function))
+        yield from ((key, one, scope_of(one)) for key, one in _pytest_parameters(function))
         for name, value in defaults(function):
             if not isinstance(value, _DATA):
                 yield _local(function, name), value, scope_of(value)
@@ -62,7 +62,7 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
             yield from ((key, one, scope) for key, one in _arguments(project, call, scope))
 
 
-def decorated(project: Project, module: Module) -> Iterator[tuple[Key, Key]]:
+def decorator_links(project: Project, module: Module) -> Iterator[tuple[Key, Key]]:
     """Parameters by which decorators get functions, each with the function's name.
 
     ``f`` and ``mlp`` of ``@register("mlp") def mlp(width): ...`` with ``def register(name): def keep(f): ...``.
@@ -95,7 +95,7 @@ def defaults(function: FunctionNode) -> Iterator[tuple[str, ast.expr]]:
             yield name, value
 
 
-def _parametrized(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:
+def _pytest_parameters(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:
     """What pytest gives parameters: ``@pytest.mark.parametrize("act", ACTS)``, ``@pytest.fixture(params=ACTS)``."""
     for decorator in function.decorator_list:
         match decorator:
@@ -124,7 +124,7 @@ def _fixtures(project: Project) -> Mapping[str, Sequence[tuple[Module, ast.expr]
     return found
 
 
-def returned(key: Key) -> Key:
+def result_key(key: Key) -> Key:
     """What the function of that name returns."""
     return f"{key[0]}()", key[1], key[2]
 

@@ -18,8 +18,8 @@ from nnx_migrate.source.names import (
     Assignment,
     Definition,
     Import,
-    dotted,
     first_name,
+    name_parts,
 )
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import children, each
@@ -137,7 +137,7 @@ def _reads_but(
 ) -> frozenset[str]:
     found: set[str] = set()
     scope = Scope(module)
-    once = {dotted(node): node for node in _expressions(statement, skip)}
+    once = {name_parts(node): node for node in _expressions(statement, skip)}
     for parts, node in once.items():
         found.update(_symbols(project, node, scope))
         found.add(f"{project.resolve(node, scope)}.{_ALL}")
@@ -172,7 +172,7 @@ def local_loads(cls: ClassInfo) -> set[str]:
     """Names loaded in a class that functions around it bind, or are given."""
     if not cls.scope.tables:
         return set()
-    heads = ((first_name(one), around) for one, around in _scoped(cls.node, cls.scope))
+    heads = ((first_name(one), around) for one, around in _names_with_scopes(cls.node, cls.scope))
     outer = len(cls.scope.tables)
     return {
         head.id
@@ -198,20 +198,20 @@ def defining_loads(
 def _loads(project: Project, node: ast.AST, scope: Scope) -> tuple[tuple[str, str], ...]:
     found = [
         (head.id if (head := first_name(one)) is not None else "", symbol)
-        for one, around in _scoped(node, scope)
+        for one, around in _names_with_scopes(node, scope)
         for symbol in _symbols(project, one, around)
     ]
     return tuple(reversed(dict.fromkeys(reversed(found))))
 
 
-def _scoped(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+def _names_with_scopes(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
     """The names and longest dotted expressions in ``node``, each with the scope that it stands in."""
     todo = [(node, scope)]
     while todo:
         one, around = todo.pop()
         if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
             continue  # a field, a comprehension's variable: a global of that name is another thing
-        if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
+        if isinstance(one, ast.Name | ast.Attribute) and name_parts(one):
             yield one, around
             continue
         todo += around.parts(one)
@@ -224,7 +224,7 @@ def _expressions(node: ast.AST, skip: Container[int] = ()) -> Iterator[ast.expr]
         one = todo.pop()
         if id(one) in skip:
             continue
-        if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
+        if isinstance(one, ast.Name | ast.Attribute) and name_parts(one):
             yield one
         else:
             todo.extend(children(one))
@@ -263,17 +263,17 @@ def _through_imports(project: Project, symbol: str) -> tuple[str, ...]:
             case Import(target=target):
                 todo.append(".".join([target, *rest[1:]]))
             case None:
-                named, others = _starred(project, module.name)
+                named, others = _star_sources(project, module.name)
                 todo += (".".join([star, *rest]) for star in (*named.get(rest[0], ()), *others))
     return tuple(found)
 
 
 @lru_cache(maxsize=1 << 12)
-def _starred(project: Project, name: str) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
+def _star_sources(project: Project, name: str) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
     """What a module's star imports lead to: by name the modules that bind it, and modules of Flax."""
     named: dict[str, list[str]] = {}
     others: list[str] = []
-    for star in project.stars.starred(project.modules[name]):
+    for star in project.stars.sources(project.modules[name]):
         source = project.modules.get(star)
         if source is None:  # of other packages only Flax's names matter
             if star.partition(".")[0] in _FLAX:

@@ -104,9 +104,9 @@ class _Reference:
                 self._refuse(found.message)
                 return
             self._note(found)
-            self.draft.edits[id(call)] = self._converted(call)
+            self.draft.edits[id(call)] = self._convert(call)
 
-    def _converted(self, call: ast.Call) -> Callable[[Renderer], Expression | None]:
+    def _convert(self, call: ast.Call) -> Callable[[Renderer], Expression | None]:
         def make(renderer: Renderer) -> Expression | None:
             found = convert_call(LayerCall(self.symbol, call, renderer, resolve=self._resolve))
             assert isinstance(found, Code)
@@ -114,12 +114,12 @@ class _Reference:
 
         return make
 
-    def _take(self, found: Code | Refusal) -> None:
-        if isinstance(found, Refusal):
-            self._refuse(found.message)
+    def _take(self, conversion: Code | Refusal) -> None:
+        if isinstance(conversion, Refusal):
+            self._refuse(conversion.message)
             return
-        self._note(found)
-        self.draft.edits[id(self.node)] = found.node
+        self._note(conversion)
+        self.draft.edits[id(self.node)] = conversion.node
         if _is_function(self.symbol):
             self.draft.plain.add(id(self.node))
 

@@ -92,15 +92,15 @@ class _Reader:
                 yield from self._bound(place.node, bound, "names are computed here")
             case ast.Call(func=ast.Name(id=name), args=[text, *_]) if name in _EVALUATORS:
                 if place.scope.lookup(name) is None:
-                    yield from self._evaluated(place, text)
+                    yield from self._of_evaluation(place, text)
             case ast.Attribute(value=owner, attr=name) if name == SUBCLASSES:
                 yield from self._subclasses(place, owner)
             case ast.Constant(value=str() as text) if not isinstance(place.parent, ast.Expr):
                 if _IMPORTING.search(text) and _is_code(text):
-                    yield from self._written(place.node, text)
+                    yield from self._of_strings(place.node, text)
             case ast.Constant(value=str() as text) if self.project.runs_examples:
                 examples = "\n".join(_EXAMPLE.findall(text))
-                yield from self._written(place.node, examples)
+                yield from self._of_strings(place.node, examples)
 
     # ---- modules as values
 
@@ -191,7 +191,7 @@ class _Reader:
             cls = None
             match binding:
                 case Import(target=target):
-                    cls = self.project.linen.get(self.project.imported(target, self.module))
+                    cls = self.project.linen.get(self.project.import_symbol(target, self.module))
                 case Definition(node=node):
                     cls = self.project.by_node.get(id(node))
             if cls is not None:
@@ -202,7 +202,7 @@ class _Reader:
         for table in (*place.scope.tables, self.module.table):
             for binding in table.values():
                 if isinstance(binding, Import):
-                    symbol = self.project.imported(binding.target, self.module)
+                    symbol = self.project.import_symbol(binding.target, self.module)
                     if symbol in self.project.modules:
                         yield symbol, None
 
@@ -211,15 +211,15 @@ class _Reader:
             what = f"{word} is read from {module} here" if word else reason
             yield Access(node, self.module.path, module, word, what)
 
-    def _evaluated(self, place: Place, text: ast.expr) -> Iterator[Access]:
+    def _of_evaluation(self, place: Place, text: ast.expr) -> Iterator[Access]:
         if isinstance(text, ast.Constant) and isinstance(text.value, str):
-            yield from self._written(place.node, text.value)
+            yield from self._of_strings(place.node, text.value)
             return
         reason = "code that is made while the program runs may name it here"
         bound = (*self._global(place), *self._local(place), *self._modules(place))
         yield from self._bound(place.node, bound, reason)
 
-    def _written(self, node: ast.AST, code: str) -> Iterator[Access]:
+    def _of_strings(self, node: ast.AST, code: str) -> Iterator[Access]:
         """Classes that code in a string names."""
         words = set(re.findall(r"\w+", code))
         for word in sorted(words & {one.node.name for one in self.project.linen.values()}):

@@ -26,7 +26,7 @@ def ambiguous_names(project: Project, places: Places) -> Iterator[Access]:
             case ast.Import() | ast.ImportFrom() as statement:
                 for bound, target in imported_names(statement, places.module.package):
                     if bound != "*":
-                        yield from _imported(project, place, bound, target)
+                        yield from _import_accesses(project, place, bound, target)
             case ast.ClassDef() as node if not isinstance(place.frame, ast.ClassDef):
                 cls = project.by_node.get(id(node))
                 if (
@@ -37,11 +37,11 @@ def ambiguous_names(project: Project, places: Places) -> Iterator[Access]:
                     yield _access(place, cls.module.name, node.name, node.name)
 
 
-def _imported(project: Project, place: Place, bound: str, target: str) -> Iterator[Access]:
+def _import_accesses(project: Project, place: Place, bound: str, target: str) -> Iterator[Access]:
     is_member = isinstance(place.frame, ast.ClassDef)  # read as an attribute, by any name before it
     if isinstance(place.scope.lookup(bound), Import) and not is_member:
         return
-    symbol = project.imported(target, place.scope.module)
+    symbol = project.import_symbol(target, place.scope.module)
     word = target.rpartition(".")[2]
     if symbol in project.linen:
         cls = project.linen[symbol]

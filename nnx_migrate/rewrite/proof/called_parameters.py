@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.rewrite.links import Links
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.growth import reached
+from nnx_migrate.source.growth import reachable
 from nnx_migrate.source.names import Assignment, Opaque, parameter_names, root_name
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, given_values, walk
@@ -33,7 +33,7 @@ def called_parameters(project: Project, links: Links, cls: ClassInfo) -> Iterato
         one.name in below and any(_calls(project, one)) for one in project.linen.values()
     )
     for name, method in _methods(cls):
-        called = {*_directly_called(project, cls, method)}
+        called = {*_callees(project, cls, method)}
         called |= {*_called_of_function(project, cls, method)}
         called |= _handed_on(method, _values(method)) if hands_on else set()
         yield from ((name, parameter) for parameter in sorted(called))
@@ -46,12 +46,12 @@ def _methods(cls: ClassInfo) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 def _calls(project: Project, cls: ClassInfo) -> Iterator[str]:
     for _, method in _methods(cls):
-        yield from _directly_called(project, cls, method)
+        yield from _callees(project, cls, method)
 
 
 def _below(links: Links, name: str) -> set[str]:
     """Classes that a class builds, and that these build in turn."""
-    return reached(links.builds.get(name, ()), lambda one: links.builds.get(one, ()))
+    return reachable(links.builds.get(name, ()), lambda one: links.builds.get(one, ()))
 
 
 def _called_of_function(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _names(node: ast.expr) -> list[str]:
     return [one.id for one in each(node, ast.Name)]
 
 
-def _directly_called(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[str]:
+def _callees(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[str]:
     values = _values(method)
     scope = cls.scope.enter(method)
     for node in walk(method):

@@ -34,9 +34,9 @@ def class_field_doubts(project: Project, attempt: Attempt) -> Iterator[tuple[str
         for node in module.nodes:
             match node:
                 case ast.Call():
-                    yield from _replaced(project, module, node, holders)
+                    yield from _replacement_doubts(project, module, node, holders)
                 case ast.Compare() | ast.Dict():
-                    yield from _compared(project, module, node, holders)
+                    yield from _comparison_doubts(project, module, node, holders)
                 case ast.Attribute(attr=name, ctx=ast.Load()) if name in holders:
                     yield from _read(project, module, node, holders[name])
 
@@ -53,7 +53,7 @@ def _holders(project: Project, attempt: Attempt) -> Holders:
     return holders
 
 
-def _replaced(
+def _replacement_doubts(
     project: Project, module: Module, call: ast.Call, holders: Holders
 ) -> Iterator[tuple[str, Doubt]]:
     """``net.clone(norm=...)``, ``dataclasses.replace(net, norm=...)``, ``issubclass(net.norm, ...)``."""
@@ -88,7 +88,7 @@ def _read(
             yield cls, Doubt(module.path, node.lineno, reason)
 
 
-def _compared(
+def _comparison_doubts(
     project: Project, module: Module, node: ast.Compare | ast.Dict, holders: Holders
 ) -> Iterator[tuple[str, Doubt]]:
     """``net.norm is nn.LayerNorm``, ``net.norm in (A, B)``, ``{A: "a"}[net.norm]``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from nnx_migrate.rewrite.classes.fields.making import value_made
+from nnx_migrate.rewrite.classes.fields.making import factory_value
 from nnx_migrate.rewrite.outside.places import Place
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.source.classes import ClassInfo
@@ -22,7 +22,7 @@ def factory_fields(classes: Iterable[ClassInfo]) -> Mapping[str, list[str]]:
     for cls in classes:
         for one in cls.fields:
             if isinstance(one.default, ast.Call) and any(
-                keyword.arg == "default_factory" and value_made(keyword.value) is None
+                keyword.arg == "default_factory" and factory_value(keyword.value) is None
                 for keyword in one.default.keywords
             ):
                 found.setdefault(one.name, []).append(cls.name)

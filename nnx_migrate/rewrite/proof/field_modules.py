@@ -57,13 +57,13 @@ class FieldModules:
         for cls in self.classes if any(self.arguments.values()) else ():
             positions = positional_fields(cls) if cls.name in self.values else {}
             for name in (one.name for one in cls.fields):
-                for kind in self._refused(cls, name):
+                for kind in self._refused_kinds(cls, name):
                     given = self.arguments[kind]
                     at = given.get(name) or given.get("") or given.get(positions.get(name, -1))
                     if at is not None:
                         yield from self._doubt(cls, name, kind, at)
 
-    def _refused(self, cls: ClassInfo, name: str) -> Iterator[Kind]:
+    def _refused_kinds(self, cls: ClassInfo, name: str) -> Iterator[Kind]:
         """What a field does not take of code out of sight."""
         if name in self.attempt.modules_in[cls.name]:
             yield Kind.MAKER

@@ -63,9 +63,9 @@ class Origin:
         self.far |= other.far
         self.results |= other.results
 
-    def renamed(self, names: Mapping[str, str]) -> Origin:
+    def rename(self, names: Mapping[str, str]) -> Origin:
         """With the words that imports give another name, also as they are called where they come from."""
-        return Origin(*(renamed(one, names) for one in (self.words, self.far, self.results)))
+        return Origin(*(rename(one, names) for one in (self.words, self.far, self.results)))
 
 
 @dataclass
@@ -85,8 +85,8 @@ class Uses:
       mutations: what it changes in place, or sets in another file.
       bound: globals of its file that it binds anew.
       results: what it returns.
-      handed: what it gives something of its own: ``@register``, ``register("a", make)``.
-      passed: what it gives only what it was given itself.
+      forwarded_words: what it gives something of its own: ``@register``, ``register("a", make)``.
+      own_arguments: what it gives only what it was given itself.
       calls: those with arguments.
       is_table: whether a class keeps what its methods are given.
       fills_parameters: whether it changes what it was given itself.
@@ -95,14 +95,14 @@ class Uses:
     mutations: Origin = field(default_factory=Origin)
     bound: set[str] = field(default_factory=set)
     results: Origin = field(default_factory=Origin)
-    handed: set[str] = field(default_factory=set)
-    passed: set[str] = field(default_factory=set)
+    forwarded_words: set[str] = field(default_factory=set)
+    own_arguments: set[str] = field(default_factory=set)
     calls: list[Call] = field(default_factory=list)
     is_table: bool = False
     fills_parameters: bool = False
 
 
-def renamed(words: set[str], names: Mapping[str, str]) -> set[str]:
+def rename(words: set[str], names: Mapping[str, str]) -> set[str]:
     """Words, and what they are called where imports take them from."""
     return words | {names[one] for one in words & names.keys()}
 
@@ -129,12 +129,12 @@ def _uses_of(
     reader = _Reader(project, module, [node for one in statements for node in walk(one)])
     reader.read()
     found = reader.found
-    found.mutations = found.mutations.renamed(names)
-    found.results = found.results.renamed(names)
-    found.handed = renamed(found.handed, names)
-    found.passed = renamed(found.passed, names)
+    found.mutations = found.mutations.rename(names)
+    found.results = found.results.rename(names)
+    found.forwarded_words = rename(found.forwarded_words, names)
+    found.own_arguments = rename(found.own_arguments, names)
     for one in found.calls:
-        one.callee, one.words = one.callee.renamed(names), renamed(one.words, names)
+        one.callee, one.words = one.callee.rename(names), rename(one.words, names)
     return found
 
 
@@ -151,7 +151,7 @@ class _Reader:
             for name in parameter_names(node)
         }
         self._values = _values(nodes)
-        self._shared = _shared(nodes)
+        self._shared = _class_objects(nodes)
         # Ways through locals meet the same names again and again.
         self._first = cache(self._starting_at)
         self._is_local = cache(self._binds)
@@ -169,13 +169,13 @@ class _Reader:
                     plain.update(id(one) for one in targets if isinstance(value, _PLAIN))
                 case ast.Return(value=ast.expr() as value):
                     self.found.results.add(self.origin(value))
-            self._decorated(node)
+            self._note_decorators(node)
             if id(node) not in plain:
-                self._changed(node)
+                self._note_change(node)
         for node in self.nodes:
             match node:
                 case ast.Name(id=word) | ast.Attribute(attr=word) if id(node) not in called:
-                    self.found.handed.add(word)
+                    self.found.forwarded_words.add(word)
 
     def origin(self, node: ast.expr, visited: set[str] | None = None) -> Origin:
         """Where the object of an expression may come from."""
@@ -235,7 +235,7 @@ class _Reader:
         symbol = self.project.resolve(node, Scope(self.module).around(node))
         return symbol in self.project.modules
 
-    def _changed(self, node: ast.AST) -> None:
+    def _note_change(self, node: ast.AST) -> None:
         match node:
             case ast.Subscript(value=value, ctx=ast.Store()):
                 self._change(value)
@@ -264,7 +264,7 @@ class _Reader:
             case ast.Attribute(value=ast.Name(id="self"), attr=word) if word in self._shared:
                 self.found.is_table = True
             case _:
-                self._change_given(value)
+                self._change_parameter(value)
 
     def _set(self, value: ast.expr, word: str) -> None:
         if is_self(value):
@@ -273,16 +273,16 @@ class _Reader:
         if self.origin(value).words:
             self.found.mutations.far.add(word)
 
-    def _change_given(self, value: ast.expr) -> None:
+    def _change_parameter(self, value: ast.expr) -> None:
         name = root_name(value)
         self.found.fills_parameters |= name in self._parameters - {"self"}
         self.found.is_table |= name in _OWNERS
 
-    def _decorated(self, node: ast.AST) -> None:
+    def _note_decorators(self, node: ast.AST) -> None:
         for decorator in getattr(node, "decorator_list", ()):
             is_call = isinstance(decorator, ast.Call)
             words = {*names_of(decorator.func if is_call else decorator)}
-            self.found.handed |= words
+            self.found.forwarded_words |= words
             name = getattr(node, "name", "")
             self.found.calls.append(self._call_of(decorator, {name, FUNCTION}))
 
@@ -299,7 +299,9 @@ class _Reader:
             or (isinstance(one, ast.Name) and one.id not in self._parameters)
             for one in every
         )
-        (self.found.handed if is_own else self.found.passed).update(names_of(call.func))
+        (self.found.forwarded_words if is_own else self.found.own_arguments).update(
+            names_of(call.func)
+        )
         self.found.calls.append(self._call_of(call.func, arguments))
 
     def _is_given(self, node: ast.expr) -> bool:
@@ -340,7 +342,7 @@ def _values(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
     return found
 
 
-def _shared(nodes: Iterable[ast.AST]) -> set[str]:
+def _class_objects(nodes: Iterable[ast.AST]) -> set[str]:
     """What the bodies of classes bind to objects that all their instances share: ``known = {}``."""
     return {
         name

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from nnx_migrate.rewrite.proof.fillers import names_of, renamed
+from nnx_migrate.rewrite.proof.fillers import names_of, rename
 from nnx_migrate.rewrite.proof.pieces import DEFINITIONS, Key
 from nnx_migrate.source.bindings import names_bound_at, plain_bindings_at, target_names
 from nnx_migrate.source.names import last_name
@@ -70,7 +70,7 @@ class Globals:
             for target, value in plain_bindings_at(node):
                 for name in target_names(target):
                     found.values.setdefault(name, []).append(value)
-                    words = renamed({*names_of(value)}, self._renamed[key[0]])
+                    words = rename({*names_of(value)}, self._renamed[key[0]])
                     found.words.setdefault(name, set()).update(words)
             if isinstance(node, DEFINITIONS):
                 found.definitions.add(node.name)

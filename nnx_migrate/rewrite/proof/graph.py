@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.proof.tables import TableLinks
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.facts import Fact
-from nnx_migrate.source.growth import reached
+from nnx_migrate.source.growth import reachable
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.takers import imports_by_name
@@ -44,8 +44,8 @@ class Graph:
         for one, named in self.names.items():
             for other in named:
                 above.setdefault(other, set()).add(one)
-        callers = reached([key], lambda one: above.get(one, ()))
-        return reached(callers, lambda one: self.names.get(one, ()))
+        callers = reachable([key], lambda one: above.get(one, ()))
+        return reachable(callers, lambda one: self.names.get(one, ()))
 
 
 @Fact  # every attempt of a run asks
@@ -69,7 +69,7 @@ def graph_of(project: Project) -> Graph:
         at = graph.at(one.path, one.line)
         if at is not None and one.module is not None:
             told = defined[one.module]
-            met = {*told.values()} if one.word is None else {*_told(told, one.word)}
+            met = {*told.values()} if one.word is None else {*_definition_keys(told, one.word)}
             graph.names[at] |= met
             opened |= {(at, key) for key in met}
     filled = TableLinks(project, graph.statements, renamed)
@@ -100,7 +100,7 @@ def _meant(
     return found
 
 
-def _told(definitions: Mapping[str, Key], word: str) -> Iterator[Key]:
+def _definition_keys(definitions: Mapping[str, Key], word: str) -> Iterator[Key]:
     if word in definitions:
         yield definitions[word]
 
@@ -171,13 +171,13 @@ def _reach(project: Project) -> dict[str, set[str]]:
     direct: dict[str, set[str]] = {}
     for module in project.modules.values():
         found: set[str] = set()
-        for target in imported(module):
+        for target in import_names(module):
             found |= _named(target, module, tails, paths)
         for source in imports_by_name(project)[module.name]:
             fitting = (names for tail, names in tails.items() if source.fits(tail))
             found.update(name for names in fitting for name in names)
         direct[module.name] = found
-    return {name: reached([name], direct.__getitem__) for name in project.modules}
+    return {name: reachable([name], direct.__getitem__) for name in project.modules}
 
 
 def _named(
@@ -212,7 +212,7 @@ def _near(parts: list[str], importer: Module, paths: Mapping[str, str]) -> str |
     return None
 
 
-def imported(module: Module) -> Iterator[str]:
+def import_names(module: Module) -> Iterator[str]:
     """Dotted names that a module imports anywhere, also by ``import_module`` of a constant."""
     for node in module.nodes:
         if isinstance(node, ast.Import):

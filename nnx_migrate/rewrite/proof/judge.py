@@ -19,7 +19,7 @@ from nnx_migrate.rewrite.results import staying_names
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, uncalled, walk
+from nnx_migrate.source.walking import callee_of, each, walk
 
 
 def judge(
@@ -32,7 +32,7 @@ def judge(
     targets = frozenset(module.name for module in inputs.targets.values())
     left = _left(books, result, staying_names(inputs.project, attempt.decisions))
     doubts = dict(_inside(inputs, attempt, [*left, *_uses(inputs, attempt)]))
-    doubts |= _unserved(inputs, attempt, books)
+    doubts |= _missing_lazy_forms(inputs, attempt, books)
     doubts |= dict(class_field_doubts(inputs.project, attempt))
     if change := changed_layers(inputs.project):
         doubts |= dict.fromkeys(attempt.decisions.conversions, change)
@@ -51,7 +51,9 @@ def _inside(
                 yield name, one
 
 
-def _unserved(inputs: RewriteInput, attempt: Attempt, books: ledger.Ledger) -> dict[str, Doubt]:
+def _missing_lazy_forms(
+    inputs: RewriteInput, attempt: Attempt, books: ledger.Ledger
+) -> dict[str, Doubt]:
     """Classes that functions take by annotation and call in Linen's way, and that others build.
 
     ``def create(key, actor: Actor): return actor.init(key, x)`` in a library: who hands in an actor
@@ -62,7 +64,7 @@ def _unserved(inputs: RewriteInput, attempt: Attempt, books: ledger.Ledger) -> d
     return {
         cls.name: Doubt(cls.module.path, cls.node.lineno, reason)
         for cls in converted
-        if cls.dotted in books.missing_lazy_forms
+        if cls.dotted_name in books.missing_lazy_forms
     }
 
 
@@ -109,7 +111,7 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
     converted = [project.linen[name] for name in attempt.decisions.conversions]
     for cls in converted:
         yield from _keepers(project, cls)
-        yield from _borrowed(project, cls)
+        yield from _foreign_methods(project, cls)
         if cls.name in attempt.mentions:
             continue  # every place that builds it shows what the fields are given
         for use in _classes_in_fields(project, cls):
@@ -125,14 +127,14 @@ def _keepers(project: Project, cls: ClassInfo) -> Iterator[Use]:
     for decorator in cls.node.decorator_list:
         if decorator in keeping:
             continue
-        target = uncalled(decorator)
+        target = callee_of(decorator)
         function = project.function(project.resolve(target, cls.scope))
         if function is not None and _keeps(function, isinstance(decorator, ast.Call)):
             line = cls.node.lineno
             yield cls.module.path, line, f"the decorator {function.name} hands the class on"
 
 
-def _borrowed(project: Project, cls: ClassInfo) -> Iterator[Use]:
+def _foreign_methods(project: Project, cls: ClassInfo) -> Iterator[Use]:
     """Methods of other classes as the class's own: ``__call__ = Other.__call__`` builds here."""
     for statement in cls.node.body:
         match statement:

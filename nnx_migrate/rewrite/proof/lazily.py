@@ -31,15 +31,15 @@ from nnx_migrate.rewrite.proof.reading import (
     asking_inside,
     keys_of_data,
     read_by,
-    said,
+    words_of,
 )
 from nnx_migrate.rewrite.proof.starts import said_around_starts
 from nnx_migrate.rewrite.proof.temporary_modules import is_temporary
 from nnx_migrate.rewrite.proof.unbound import (
     is_special,
+    method_attributes,
     methods_of,
     special_methods,
-    stored,
     unbound_methods,
     words_read,
 )
@@ -47,7 +47,7 @@ from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.rewrite.workers import Team
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import dotted, last_name
+from nnx_migrate.source.names import last_name, name_parts
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import is_self, walk
 
@@ -194,7 +194,7 @@ class _Judge:
         lazy = self.attempt.lazy.get(module.path, frozenset())
         edited = self.attempt.edited_nodes.get(module.path, frozenset())
         scope = Scope(module).around(node)
-        for one in _evaluated(node, edited):
+        for one in _runtime_nodes(node, edited):
             line = getattr(one, "lineno", 1)
             if id(one) in lazy and not self._is_dropped(module, one):
                 return Doubt(module.path, line, "what it reads here keeps Linen's style")
@@ -253,9 +253,11 @@ class _Judge:
             found.setdefault(one.word, []).append(one)
         return {word: sorted(every, key=_place) for word, every in found.items()}
 
-    def _uncarried(self, cls: ClassInfo, within: Mapping[str, list[Read]]) -> Iterator[Read]:
+    def _unsupported_reads(
+        self, cls: ClassInfo, within: Mapping[str, list[Read]]
+    ) -> Iterator[Read]:
         """Reads inside of modules of a class that its explicit form does not carry."""
-        names = stored(cls) | _private(cls)
+        names = method_attributes(cls) | _private(cls)
         met = {
             name: [one for one in within[name] if one.may_mean(cls)]
             for name in sorted(names & within.keys())
@@ -281,7 +283,7 @@ class _Judge:
             for node in walk(linen[name].node):
                 if name in converted and isinstance(node, ast.Attribute) and is_self(node.value):
                     continue  # the module itself, which is explicit
-                for word in methods & {*said(node)} if id(node) not in keys else ():
+                for word in methods & {*words_of(node)} if id(node) not in keys else ():
                     owners = owners_of(self.project, linen[name].module, node)
                     found.setdefault(word, []).append(owners)
         for word in methods & said_around_starts(self.project):
@@ -333,21 +335,21 @@ class _Judge:
             for method, node in special_methods(cls).items():
                 if any(word in self.by_word for one in walk(node) for word, _ in _mentions(one)):
                     yield cls.name, replace(at, reason=f"{method} names a class of modules")
-            for name in sorted(cls.reassigned & words):
+            for name in sorted(cls.post_init_attributes & words):
                 why = f"__post_init__ sets {name}, which may be read of a module without variables"
                 yield cls.name, replace(at, reason=why)
-            for read in self._uncarried(cls, within):
+            for read in self._unsupported_reads(cls, within):
                 why = f"the submodule {read.word} may be used here"
                 yield cls.name, Doubt(read.path, read.line, why)
 
 
-def _evaluated(node: ast.AST, edited_nodes: frozenset[int]) -> Iterator[ast.AST]:
+def _runtime_nodes(node: ast.AST, edited_nodes: frozenset[int]) -> Iterator[ast.AST]:
     """All nodes but annotations and what edited calls call; of a dotted name only the whole."""
     todo = [node]
     while todo:
         one = todo.pop()
         yield one
-        if isinstance(one, ast.Attribute) and dotted(one):
+        if isinstance(one, ast.Attribute) and name_parts(one):
             continue
         for name, value in ast.iter_fields(one):
             is_called = name == "func" and id(one) in edited_nodes

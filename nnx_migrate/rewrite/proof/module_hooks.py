@@ -22,14 +22,14 @@ _HOOK = "__getattr__"
 
 
 @lru_cache(maxsize=2)  # every module of a run asks
-def _hooked(project: Project) -> frozenset[str]:
+def _hook_modules(project: Project) -> frozenset[str]:
     """Modules that give names by a function."""
     return frozenset(name for name, one in project.modules.items() if _HOOK in one.table)
 
 
 def hooked_names(project: Project, places: Places) -> Iterator[Access]:
     """Every place of a file that reads a name which such a module does not bind itself."""
-    hooked = _hooked(project)
+    hooked = _hook_modules(project)
     for place in places if hooked else ():
         match place.node:
             case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) as node:
@@ -44,11 +44,11 @@ def hooked_names(project: Project, places: Places) -> Iterator[Access]:
 def _words(project: Project, home: str, word: str) -> frozenset[str]:
     """The names of the classes that a name may mean: that class, or one that the hook gives for it."""
     known = frozenset(one.node.name for one in project.linen.values())
-    return frozenset({word}) if word in known else known & _written(project.modules[home])
+    return frozenset({word}) if word in known else known & _names_in_text(project.modules[home])
 
 
 @lru_cache(maxsize=64)
-def _written(module: Module) -> frozenset[str]:
+def _names_in_text(module: Module) -> frozenset[str]:
     """Names in the text of a module, also inside of strings, without those that it lists to hand on."""
     found: set[str] = set()
     for statement in module.tree.body:
@@ -79,7 +79,7 @@ def _meant(
         ):
             return home.name, rest[0]
     if isinstance(node, ast.Name) and place.scope.lookup(node.id) is None:
-        starred = hook_modules.intersection(project.stars.starred(place.scope.module))
+        starred = hook_modules.intersection(project.stars.sources(place.scope.module))
         if starred and not hasattr(builtins, node.id):
             return min(starred), node.id
     return "", None

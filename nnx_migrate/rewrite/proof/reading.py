@@ -12,7 +12,7 @@ from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, last_name
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each, evaluated, names_in, walk
+from nnx_migrate.source.walking import each, names_in, runtime_nodes, walk
 
 
 def read_by(
@@ -99,7 +99,7 @@ def _names(texts: Mapping[str, str], cls: ClassInfo) -> set[str] | None:
     text = texts.get(cls.module.path)
     if text is None:
         return None
-    nodes = (one for node in named_classes(text, cls) for one in evaluated(node))
+    nodes = (one for node in named_classes(text, cls) for one in runtime_nodes(node))
     return {one.id for one in nodes if isinstance(one, ast.Name)}
 
 
@@ -123,7 +123,7 @@ _TAKING = frozenset({"__getattribute__", "attrgetter", "methodcaller", "vars"})
 _INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths"})
 
 
-def said(node: ast.AST) -> Iterator[str]:
+def words_of(node: ast.AST) -> Iterator[str]:
     """Attributes, keywords and one-word strings."""
     match node:
         case ast.Attribute(attr=word) | ast.keyword(arg=str() as word):
@@ -155,7 +155,7 @@ def asking_inside(project: Project) -> Mapping[str, list[tuple[ast.AST, str]]]:
     found: dict[str, list[tuple[ast.AST, str]]] = {}
     for module in project.modules.values():
         for node in module.nodes:
-            word = next((one for one in said(node) if one in _INSIDE), None)
+            word = next((one for one in words_of(node) if one in _INSIDE), None)
             if word is not None:
                 found.setdefault(module.name, []).append((node, word))
     return found

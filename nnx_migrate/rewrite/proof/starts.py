@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.proof.graph import loaded_word
-from nnx_migrate.rewrite.proof.reading import said
+from nnx_migrate.rewrite.proof.reading import words_of
 from nnx_migrate.rewrite.proof.unbound import is_special
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.project import Module, Project, Scope
@@ -30,8 +30,8 @@ def said_around_starts(project: Project) -> frozenset[str]:
             nodes = walk(statement)
             calls = _starts(project, module, nodes)
             if calls:
-                found.update(word for node in nodes for word in said(node))
-            functions |= {name for call in calls for name in _handed(module, call)}
+                found.update(word for node in nodes for word in words_of(node))
+            functions |= {name for call in calls for name in _method_receivers(module, call)}
     pending, seen = set(functions), set[int]()
     while pending:
         more: set[str] = set()
@@ -41,8 +41,10 @@ def said_around_starts(project: Project) -> frozenset[str]:
             if id(around) not in seen:
                 seen.add(id(around))
                 nodes = walk(around)
-                found.update(word for one in nodes for word in said(one))
-                handed = (_handed(module, one) for one in nodes if isinstance(one, ast.Call))
+                found.update(word for one in nodes for word in words_of(one))
+                handed = (
+                    _method_receivers(module, one) for one in nodes if isinstance(one, ast.Call)
+                )
                 more |= set[str]().union(*handed)
         pending = more - functions
         functions |= pending
@@ -59,7 +61,7 @@ def _loads(
                 yield module, node
 
 
-def _handed(module: Module, call: ast.Call) -> set[str]:
+def _method_receivers(module: Module, call: ast.Call) -> set[str]:
     """The functions around a call that are given what says the method of it."""
     values = [one.value for one in call.keywords if one.arg in ("method", None)]
     names = {one.id for value in values for one in each(value, ast.Name)}

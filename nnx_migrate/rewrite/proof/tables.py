@@ -51,17 +51,17 @@ class TableLinks:
         for key, every in named.items():
             for one in every:
                 users.setdefault(one, set()).add(key)
-        handed = {key: self._handed(key, words) for key in self._uses}
+        handed = {key: self._receivers(key, words) for key in self._uses}
         for key, every in handed.items():
             for one in every:
                 users.setdefault(one, set()).add(key)
         for table, fillers in self._fillers(users, handed, words).items():
             yield {*self._readers(*table, users, words, open_links)}, fillers
 
-    def _fillers(self, users: _Named, handed: _Named, words: _Words) -> Mapping[Table, set[Key]]:
+    def _fillers(self, users: _Named, arguments: _Named, words: _Words) -> Mapping[Table, set[Key]]:
         """Who fills each table, also through functions that it hands what is to be put there."""
         returned = _Results(self._uses, words)
-        fills = {key: self._filled(key, words, returned) for key in self._uses}
+        fills = {key: self._filled_tables(key, words, returned) for key in self._uses}
         found: dict[Table, set[Key]] = {}
         for key, tables in fills.items():
             for table in tables:
@@ -71,11 +71,11 @@ class TableLinks:
             filler = todo.pop()
             for user in users.get(filler, ()):
                 uses = self._uses[user]
-                if filler in handed[user]:
+                if filler in arguments[user]:
                     for table in fills[filler]:
                         found.setdefault(table, set()).add(user)
                 more = fills[filler] - fills[user]
-                is_met = filler in handed[user] or filler[1] in uses.passed
+                is_met = filler in arguments[user] or filler[1] in uses.own_arguments
                 if user[1] and more and is_met:
                     fills[user] |= more
                     todo.append(user)
@@ -103,9 +103,9 @@ class TableLinks:
             self._loaded[key] = frozenset(n.id for n in every if isinstance(n.ctx, ast.Load))
         return self._loaded[key]
 
-    def _handed(self, key: Key, words: _Words) -> set[Key]:
+    def _receivers(self, key: Key, words: _Words) -> set[Key]:
         """Functions and classes that a node gives something of its own, by globals that are they, too."""
-        every = self._behind(self._uses[key].handed, words[key], words)
+        every = self._behind(self._uses[key].forwarded_words, words[key], words)
         return {one for one, _ in every if one[1]}
 
     def _behind(
@@ -125,12 +125,12 @@ class TableLinks:
 
     # ---- what a node fills
 
-    def _filled(self, key: Key, words: _Words, results: _Results) -> set[Table]:
+    def _filled_tables(self, key: Key, words: _Words, results: _Results) -> set[Table]:
         uses, meant = self._uses[key], words[key]
-        found = {*self._changed(uses.mutations, meant, words)}
+        found = {*self._changed_tables(uses.mutations, meant, words)}
         for origin, others in results.of(uses.mutations.results, meant):
-            found |= {*self._changed(origin, others, words)}
-        found |= {*self._given(uses, meant, words)}
+            found |= {*self._changed_tables(origin, others, words)}
+        found |= {*self._receiving_tables(uses, meant, words)}
         if uses.is_table and self._is_class(key):
             found.add((key, None))
         home = (key[0], "")
@@ -139,7 +139,7 @@ class TableLinks:
             found.add((home, None))
         return found
 
-    def _changed(
+    def _changed_tables(
         self, origin: Origin, meant: Mapping[str, set[Key]], words: _Words
     ) -> Iterator[Table]:
         for key, word in self._behind(origin.words, meant, words):
@@ -151,7 +151,9 @@ class TableLinks:
             if not key[1] and self._changes(key[0], word):
                 yield key, word
 
-    def _given(self, uses: Uses, meant: Mapping[str, set[Key]], words: _Words) -> Iterator[Table]:
+    def _receiving_tables(
+        self, uses: Uses, meant: Mapping[str, set[Key]], words: _Words
+    ) -> Iterator[Table]:
         """Objects that are given functions or classes: ``MODELS.add("a", make)``, ``add(REG, make)``."""
         for one in uses.calls:
             if FUNCTION not in one.words and not any(key[1] for key in _meant(one.words, meant)):

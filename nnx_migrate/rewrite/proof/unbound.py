@@ -35,7 +35,7 @@ def methods_of(project: Project, cls: ClassInfo) -> set[str]:
 
 def unbound_methods(project: Project, cls: ClassInfo) -> set[str]:
     """Methods that Linen may run without variables, and a lazy form of the explicit class does not."""
-    reach = _Reach(project, cls, frozenset(stored(cls)))
+    reach = _Reach(project, cls, frozenset(method_attributes(cls)))
     names = {one for one in _names(cls) if not reach.needs_variables(one)}
     return {
         one
@@ -55,7 +55,7 @@ def is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__") and name != "__call__"
 
 
-def stored(cls: ClassInfo) -> set[str]:
+def method_attributes(cls: ClassInfo) -> set[str]:
     """Attributes beside fields that methods set: submodules, variables, what is computed of them."""
     found = {
         node.attr

@@ -25,7 +25,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.attributes import call_method
 from nnx_migrate.sizes.expressions.conditional import conditional
-from nnx_migrate.sizes.expressions.names import symbol_spelled, symbol_value
+from nnx_migrate.sizes.expressions.names import symbol_of_name, symbol_value
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.handed_classes import check_class_arguments
 
@@ -88,7 +88,7 @@ def _method_call(
     function = node.func
     if not isinstance(function, ast.Attribute):
         return interpreter.evaluate(function, frame)
-    symbol = symbol_spelled(interpreter, function, frame)
+    symbol = symbol_of_name(interpreter, function, frame)
     if symbol is not None:
         return symbol_value(interpreter, symbol)
     return interpreter.evaluate(function.value, frame), function.attr

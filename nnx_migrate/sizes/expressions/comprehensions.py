@@ -20,7 +20,7 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
 )
-from nnx_migrate.sizes.expressions.list_parts import leave_filtered
+from nnx_migrate.sizes.expressions.list_parts import leave_filter
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.source.bindings import target_names
@@ -68,7 +68,7 @@ def read_comprehension(
             for item in iteration:
                 assign(interpreter, generator.target, item, frame)
                 items.append(_item(interpreter, node, generator.ifs, frame))
-            return _kept(items, node)
+            return _filter_items(items, node)
         value, loop = iteration
         interpreter.loops.append(loop)
         try:
@@ -205,11 +205,11 @@ def _item(
         value = interpreter.evaluate(node.elt, frame)
     if set(answers) <= {True}:
         return True, value
-    leave_filtered(interpreter, node, value)
+    leave_filter(interpreter, node, value)
     return None, value
 
 
-def _kept(items: list[tuple[bool | None, Value]], node: ast.expr) -> Value:
+def _filter_items(items: list[tuple[bool | None, Value]], node: ast.expr) -> Value:
     """The items that are certainly there, then what may follow from the first doubtful one on."""
     possible = [(kept, value) for kept, value in items if kept is not False]
     doubtful = next((i for i, (kept, _) in enumerate(possible) if kept is None), None)

@@ -12,7 +12,7 @@ from nnx_migrate.abstract.values import Value
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.expressions.doubtful import doubtful
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.narrowing import narrowed
+from nnx_migrate.sizes.narrowing import narrow
 from nnx_migrate.sizes.presence import sides
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def conditional(
     if isinstance(test, bool):
         return read(node.body if test else node.orelse)
     met, unmet = sides(test, node.test, frame)
-    narrow = functools.partial(narrowed, interpreter.project, frame, node.test)
+    narrow_by = functools.partial(narrow, interpreter.project, frame, node.test)
     with doubtful(interpreter, frame, node.body, node.orelse) as before:
-        with interpreter.on(met), narrow(holds=True):
+        with interpreter.on(met), narrow_by(holds=True):
             yes = read(node.body)
         before.restore()
-        with interpreter.on(unmet), narrow(holds=False):
+        with interpreter.on(unmet), narrow_by(holds=False):
             no = read(node.orelse)
     return (
         join(test, yes, no)

@@ -133,10 +133,10 @@ def _junction(
                 before.enter_context(interpreter.on(met if is_and else unmet))
             if one is nodes[0]:  # those after it may not run
                 before.enter_context(doubtful(interpreter, frame, *nodes[1:]))
-    return joined(parts, is_and=is_and)
+    return join_truths(parts, is_and=is_and)
 
 
-def joined(parts: Iterable[bool | Expr | None], *, is_and: bool) -> bool | Expr | None:
+def join_truths(parts: Iterable[bool | Expr | None], *, is_and: bool) -> bool | Expr | None:
     """The truth of an ``and``, or an ``or``, by that of its parts."""
     open_parts = []
     for part in parts:
@@ -214,7 +214,7 @@ def _compare_shapes(
         return None
     rank = one.shape_of.rank or two.shape_of.rank
     arrays = (one.shape_of, two.shape_of)
-    first, second = (array.batched(rank) if rank else array for array in arrays)
+    first, second = (array.with_one_batch_axis(rank) if rank else array for array in arrays)
     tests: list[ast.expr] = []
     for index in range(-max(len(first.tail), len(second.tail), 1), 0):
         left, right = first.axis(index), second.axis(index)

@@ -49,7 +49,7 @@ def _named(interpreter: Interpreter, node: ast.NamedExpr, frame: Frame) -> Value
     return value
 
 
-def _starred(interpreter: Interpreter, node: ast.Starred, frame: Frame) -> Value:
+def _star(interpreter: Interpreter, node: ast.Starred, frame: Frame) -> Value:
     return evaluate(interpreter, node.value, frame)
 
 
@@ -138,5 +138,5 @@ _READERS: dict[type[ast.expr], Callable[[Interpreter, Any, Frame], Value]] = {
     ast.DictComp: read_dict_comprehension,
     ast.NamedExpr: _named,
     ast.JoinedStr: _fstring,
-    ast.Starred: _starred,
+    ast.Starred: _star,
 }

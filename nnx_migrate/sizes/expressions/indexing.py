@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: Frame) -> Value:
     """Basic indexing of an array; what it does to the last axes."""
-    array = interpreter.ranks.settled(array)
+    array = interpreter.ranks.with_rank(array)
     parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
     has_dots = any(map(_is_dots, parts))
     consumed = sum(1 for p in parts if not _adds_axis(p) and not _is_dots(p))
@@ -49,11 +49,11 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
     picks = {id(p): _pick(interpreter, p, frame) for p in parts if _is_pick(p)}
     if any(one is None or one.rank != 0 for one in picks.values()):
         interpreter.ranks.lacks_ranks |= array.rank is None or None in picks.values()
-        return _gathered(interpreter, array, before, after, picks, frame)
+        return _gather(interpreter, array, before, after, picks, frame)
     if has_dots:
         return _index_tail(interpreter, array, before, after, frame)
     fill = [ast.Slice() for _ in range((array.rank or 0) - consumed)]
-    return _index_known(interpreter, array, [*parts, *fill], frame)
+    return _index_fixed_rank(interpreter, array, [*parts, *fill], frame)
 
 
 def _index_open(
@@ -98,7 +98,7 @@ def _index_tail(
     frame: Frame,
 ) -> Value:
     consumed = sum(1 for p in after if not _adds_axis(p))
-    kept = array.known(consumed) if consumed else ()
+    kept = array.last_sizes(consumed) if consumed else ()
     tail = _left(interpreter, kept, after, frame)
     removed = sum(1 for p in before if not isinstance(p, ast.Slice) and not _adds_axis(p))
     changed = sum(1 for p in before if not _adds_axis(p))
@@ -107,15 +107,15 @@ def _index_tail(
         untouched = max(array.rank - consumed - changed, 0)
     else:
         untouched = max(array.depth - consumed - changed, 0) if before else 1
-    front = array.known(consumed + untouched)[:untouched]
+    front = array.last_sizes(consumed + untouched)[:untouched]
     return array.of((*front, *tail), more)
 
 
-def _index_known(
+def _index_fixed_rank(
     interpreter: Interpreter, array: Array, parts: list[ast.expr], frame: Frame
 ) -> Value:
     """Indexing an array of known rank by numbers and slices."""
-    out = _left(interpreter, array.known(array.rank or 0), parts, frame)
+    out = _left(interpreter, array.last_sizes(array.rank or 0), parts, frame)
     return Array(tuple(out), len(out))
 
 
@@ -130,7 +130,7 @@ def _left(
             continue
         size = todo.pop(0)
         if isinstance(part, ast.Slice):
-            left.append(_sliced(interpreter, size, part, frame))
+            left.append(_slice(interpreter, size, part, frame))
     return left
 
 
@@ -184,7 +184,7 @@ _PICKED, _OPEN = "picked", "open"  # in a list of sizes: an axis taken from, axe
 Sizes = list[Expr | str | None]
 
 
-def _gathered(
+def _gather(
     interpreter: Interpreter,
     array: Array,
     before: list[ast.expr],
@@ -194,23 +194,23 @@ def _gathered(
 ) -> Array:
     """Indexing by arrays: their axes stand where the indexed ones were, or in front if those lie apart."""
     used, kept = (sum(1 for p in side if not _adds_axis(p)) for side in (before, after))
-    sizes: Sizes = [*[None] * used, _OPEN, *(array.known(kept) if kept else ())]
+    sizes: Sizes = [*[None] * used, _OPEN, *(array.last_sizes(kept) if kept else ())]
     if array.rank is not None:
-        sizes = [*array.known(array.rank)]
+        sizes = [*array.last_sizes(array.rank)]
     fill = len(sizes) - used - kept
     parts = [*before, *([ast.Slice()] * fill), *after]
     made: Sizes = []
     for part in parts:
         size = ex.literal(1) if _adds_axis(part) else sizes.pop(0)
         if isinstance(part, ast.Slice) and not isinstance(size, str):
-            size = _sliced(interpreter, size, part, frame)
+            size = _slice(interpreter, size, part, frame)
         made.append(_PICKED if id(part) in picks else size)
     sides = [any(map(_is_pick, side)) for side in (before, after)]
     if None in picks.values() or (all(sides) and fill == 0):  # where the axes stand is not known
         return _behind_all(made)
     arrays = [one for one in picks.values() if one is not None and one.rank != 0]
     together = shapes.broadcast(arrays, interpreter.ones)
-    return _with_block(made, [*together.known(together.rank or 0)])
+    return _with_block(made, [*together.last_sizes(together.rank or 0)])
 
 
 def _behind_all(sizes: Sizes) -> Array:
@@ -236,7 +236,7 @@ def _ending(sizes: Sizes) -> Array:
     return Array(tuple(known) or (None,), least=len(sizes) - len(gaps))
 
 
-def _sliced(
+def _slice(
     interpreter: Interpreter, size: Expr | None, part: ast.Slice, frame: Frame
 ) -> Expr | None:
     bounds = [part.lower, part.upper, part.step]
@@ -249,4 +249,4 @@ def _sliced(
     places = [one.text for one in (low, high) if one is not None]
     if any(may_be_no_place(interpreter.project, interpreter.root.info, one) for one in places):
         return None
-    return slices.sliced(size, low, high)
+    return slices.slice_length(size, low, high)

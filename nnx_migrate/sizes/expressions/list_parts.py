@@ -49,7 +49,7 @@ def leave_part(interpreter: Interpreter, item: Value, node: ast.Subscript) -> No
             interpreter.leave(item)
 
 
-def leave_filtered(interpreter: Interpreter, node: ast.expr, item: Value) -> None:
+def leave_filter(interpreter: Interpreter, node: ast.expr, item: Value) -> None:
     """A part of a list of submodules that a test in a comprehension picks: ``[b for b in bs if test]``."""
     if isinstance(item, Submodule | Instance) and all(one is not item.call for one in walk(node)):
         interpreter.leave(item)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import Class, DataClass, Library, Static, Unknown, Value
 from nnx_migrate.sizes.attributes import attribute_of
-from nnx_migrate.sizes.decorators import decorated
+from nnx_migrate.sizes.decorators import decorate
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.source.changed_globals import changed_globals
 from nnx_migrate.source.names import Assignment, Opaque, Parameter, first_name
@@ -56,7 +56,7 @@ def symbol_value(interpreter: Interpreter, symbol: str) -> Value:
             return Unknown(f"{identifier} is bound anew while the program runs")
         scope = Scope(module)
         function = Function(target, scope)
-        return decorated(interpreter, function, target.decorator_list, Frame(scope, {}))
+        return decorate(interpreter, function, target.decorator_list, Frame(scope, {}))
     if isinstance(target, ast.expr):
         return global_value(interpreter, identifier, target, Scope(module))
     return Unknown(f"{symbol} is not modelled")
@@ -89,14 +89,14 @@ def _reaches(interpreter: Interpreter, scope: Scope) -> bool:
 
 def read_attribute(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
     """Value of ``base.attr``, or of the symbol the dotted name spells."""
-    symbol = symbol_spelled(interpreter, node, frame)
+    symbol = symbol_of_name(interpreter, node, frame)
     if symbol is not None:
         return symbol_value(interpreter, symbol)
     base = interpreter.evaluate(node.value, frame)
     return attribute_of(interpreter, base, node.attr, frame)
 
 
-def symbol_spelled(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> str | None:
+def symbol_of_name(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> str | None:
     """The symbol that a dotted name spells; None for attributes of values and classes."""
     head = first_name(node)
     if head is None or head.id in frame.env:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def read_binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
     """Value of ``left op right``."""
     left, right = interpreter.evaluate(node.left, frame), interpreter.evaluate(node.right, frame)
-    left, right = interpreter.settled(left), interpreter.settled(right)
+    left, right = interpreter.as_array(left), interpreter.as_array(right)
     if as_array(left) is not None or as_array(right) is not None:
         left, right = interpreter.single(left), interpreter.single(right)
     found = combine(left, node.op, right, interpreter.ones)
@@ -69,7 +69,7 @@ def combine(left: Value, op: ast.operator, right: Value, ones: Container[str] = 
     if isinstance(op, ast.Add) and isinstance(left, RepeatedItem | ExtendedList | ConcatenatedList):
         return joined_lists(left, right)
     if isinstance(left, ShapeOf) and isinstance(right, Sequence):
-        left = OpenShape(left.shape_of.known(1), left.shape_of, 0)
+        left = OpenShape(left.shape_of.last_sizes(1), left.shape_of, 0)
     if isinstance(left, OpenShape) and isinstance(right, Sequence):
         added = tuple(item.expr if isinstance(item, Static) else None for item in right.items)
         return OpenShape((*left.tail, *added), left.source, left.cut, added)
@@ -149,7 +149,7 @@ def read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
 
 def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame, before: Before) -> Value:
     if isinstance(node, ast.BoolOp):
-        chosen = _chosen(interpreter, node, frame)
+        chosen = _choose(interpreter, node, frame)
         if chosen is not None:
             return chosen
         before.restore()
@@ -198,7 +198,7 @@ def _is_shape_test(node: ast.Compare) -> bool:
     )
 
 
-def _chosen(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Value | None:
+def _choose(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Value | None:
     """``self.width or x.shape[-1]``, ``widths[1:] or widths``: the one that it is; None if nobody knows."""
     is_or = isinstance(node.op, ast.Or)
     first = interpreter.evaluate(node.values[0], frame)

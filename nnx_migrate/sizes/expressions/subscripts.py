@@ -92,7 +92,7 @@ def item_of(
         case Sequence():
             return _of_sequence(interpreter, base, key, index, frame)
         case ExtendedList():
-            return _of_extended(interpreter, base, key, index, frame)
+            return _of_extended_list(interpreter, base, key, index, frame)
         case RepeatedItem() if isinstance(index, ast.Slice):
             return replace(
                 base, length=None, is_reordered=base.is_reordered or index.step is not None
@@ -100,7 +100,7 @@ def item_of(
         case RepeatedItem(is_numbered=False):
             return Unknown("an item of a list that only some rounds fill")
         case RepeatedItem():
-            return _of_repeated(interpreter, base, key, index, frame)
+            return _of_repeated_item(interpreter, base, key, index, frame)
         case RepeatedDict(each=every) if _meets_all(interpreter, every, key, index):
             if every.origin is not None:
                 interpreter.loops[-1].meet(every.origin, every.length)
@@ -139,7 +139,7 @@ def _of_sequence(
     return functools.reduce(functools.partial(join, None), items)
 
 
-def _of_extended(
+def _of_extended_list(
     interpreter: Interpreter, base: ExtendedList, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
     first, rest, number = base.first, base.rest, constant_of(key)
@@ -152,7 +152,7 @@ def _of_extended(
     return item_of(interpreter, rest, key, index, frame)
 
 
-def _of_repeated(
+def _of_repeated_item(
     interpreter: Interpreter, base: RepeatedItem, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
     if interpreter.loops and base.origin is not None and not isinstance(base.item, Array):
@@ -191,7 +191,7 @@ def _of_argument(
     if isinstance(number, str):  # its entries are arrays of their own
         return Unknown(f"the entry {number!r} of {base.path}, whose size no argument shows")
     is_counted = isinstance(key, Static) and not key.expr.is_constant
-    if is_counted and interpreter.settled(base) is base:
+    if is_counted and interpreter.as_array(base) is base:
         return Array((None,))  # of a list the items may differ: ``inputs[i]``
     return index_array(interpreter, base.array(), index, frame)
 
@@ -263,7 +263,7 @@ def _shape_item(
         return Sequence(tuple(map(axis_value, sizes)))
     if low in (None, 0) and isinstance(high, int):
         return leading(array, high)
-    return OpenShape(array.known(1), array, 0) if high is None else OpenShape((), Array(), 0)
+    return OpenShape(array.last_sizes(1), array, 0) if high is None else OpenShape((), Array(), 0)
 
 
 def _bound(interpreter: Interpreter, node: ast.expr | None, frame: Frame) -> int | str | None:

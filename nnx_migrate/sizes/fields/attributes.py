@@ -61,12 +61,12 @@ def _attributes(project: Project) -> Mapping[str, Sequence[_Given]]:
     for module in project.modules.values():
         for node in module.nodes:
             call = node if isinstance(node, ast.Call) else None
-            for word, value in _given(node):
+            for word, value in _keywords(node):
                 found.setdefault(word, []).append((value, module, call))
     return found
 
 
-def _given(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def _keywords(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """The words that a node gives values."""
     match node:
         case ast.Call(

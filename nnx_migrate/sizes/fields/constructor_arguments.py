@@ -119,7 +119,7 @@ def _holds_module(
                     case Assignment(value=found):
                         assigned.append(found)
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if around is not None:
-                assigned += _assigned(around, name)
+                assigned += _attribute_values(around, name)
     return any(_builds(project, one, scope) for one in assigned)
 
 
@@ -128,7 +128,7 @@ def _builds(project: Project, value: ast.expr, scope: Scope) -> bool:
     return any(is_module_class(project, project.resolve(one, scope)) for one in calls)
 
 
-def _assigned(cls: ast.ClassDef, name: str) -> Iterator[ast.expr]:
+def _attribute_values(cls: ast.ClassDef, name: str) -> Iterator[ast.expr]:
     """What methods assign to ``self.name``."""
     for node in walk(cls):
         match node:

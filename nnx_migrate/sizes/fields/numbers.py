@@ -58,7 +58,7 @@ def may_be_several(project: Project, cls: ClassInfo, text: str) -> bool:
     if "self." not in text:
         return False
     node = ast.parse(text, mode="eval").body
-    return any(map(_is_several, _Reading(project, cls).found(node, cls.scope)))
+    return any(map(_is_several, _Reading(project, cls).find(node, cls.scope)))
 
 
 def _is_several(numbers: Found) -> bool:
@@ -109,7 +109,7 @@ class _Reading:
             case ast.BinOp():
                 yield from self.results(node, scope)
             case ast.Call(func=ast.Name(id="len"), args=[several]):
-                for found, _ in self.found(several, scope):
+                for found, _ in self.find(several, scope):
                     if isinstance(found, ast.Tuple | ast.List):
                         yield len(found.elts)
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if name in self.cls.methods:
@@ -117,7 +117,7 @@ class _Reading:
                     if result.value is not None:
                         yield from self.integers(result.value, scope)
             case _:
-                for one, where in self.found(node, scope):
+                for one, where in self.find(node, scope):
                     if isinstance(one, ast.BinOp):
                         yield from self.integers(one, where)
                         continue
@@ -138,7 +138,7 @@ class _Reading:
         self.pending.remove(place)
         return self.numbers[place]
 
-    def found(self, node: ast.expr, scope: Scope) -> Iterator[Found]:
+    def find(self, node: ast.expr, scope: Scope) -> Iterator[Found]:
         """The constants, lists and arithmetic that an expression may be."""
         around = self.cls.node if scope is self.cls.scope else scope.module.parents.class_of(node)
         return possible_values(self.project, node, scope, around)

@@ -25,7 +25,7 @@ from nnx_migrate.source.names import (
     positional_names,
 )
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import each, uncalled, walk
+from nnx_migrate.source.walking import callee_of, each, walk
 
 Found = tuple[ast.expr | ast.FunctionDef, Scope]
 _TAKING = frozenset({"get", "pop", "setdefault"})
@@ -75,15 +75,15 @@ def given_to_parameter(
 @dataclass
 class _Search:
     project: Project
-    _visited: dict[int, ast.expr] = field(default_factory=dict)  # by id; they are kept for theirs
+    _nodes: dict[int, ast.expr] = field(default_factory=dict)  # by id; they are kept for theirs
 
     def values(
         self, node: ast.expr, scope: Scope, around: ast.ClassDef | None = None
     ) -> Iterator[Found]:
         """The values that an expression may have."""
-        if id(node) in self._visited:
+        if id(node) in self._nodes:
             return
-        self._visited[id(node)] = node
+        self._nodes[id(node)] = node
         match node:
             case ast.Lambda() | ast.Constant() | ast.UnaryOp() | ast.BinOp():
                 yield node, scope
@@ -102,7 +102,7 @@ class _Search:
             case ast.Subscript(value=table):
                 yield from self._entries(table, scope, around)
             case ast.Call():
-                yield from self._called(node, scope, around)
+                yield from self._of_call(node, scope, around)
 
     def _any(
         self, parts: Iterable[ast.expr], scope: Scope, around: ast.ClassDef | None
@@ -110,7 +110,9 @@ class _Search:
         for one in parts:
             yield from self.values(one, scope, around)
 
-    def _called(self, node: ast.Call, scope: Scope, around: ast.ClassDef | None) -> Iterator[Found]:
+    def _of_call(
+        self, node: ast.Call, scope: Scope, around: ast.ClassDef | None
+    ) -> Iterator[Found]:
         """What a call may give."""
         match node:
             case ast.Call(func=ast.Attribute(value=table, attr=method), args=args) if (
@@ -139,7 +141,7 @@ class _Search:
                         given = given.body
                     yield from self.values(given, scope, around)
             case ast.Call(func=function):
-                yield from self._made(node, function, scope)
+                yield from self._of_callee(node, function, scope)
 
     def _of_field(self, name: str, around: ast.ClassDef) -> Iterator[Found]:
         """What a field of the class around a call may hold."""
@@ -297,17 +299,17 @@ class _Search:
                 yield from self.values(put.value, scope)
                 for function in module.parents.functions(put):
                     if isinstance(function, _Function):
-                        yield from self._decorated(function.name)
+                        yield from self._of_decorators(function.name)
 
-    def _decorated(self, decorator: str) -> Iterator[Found]:
+    def _of_decorators(self, decorator: str) -> Iterator[Found]:
         for module in self.project.modules.values():
             for node in each(module.tree, ast.FunctionDef) if decorator in module.text else ():
                 for one in node.decorator_list:
-                    called = uncalled(one)
+                    called = callee_of(one)
                     if last_name(called) == decorator:
                         yield node, Scope(module).around(node)
 
-    def _made(self, call: ast.Call, function: ast.expr, scope: Scope) -> Iterator[Found]:
+    def _of_callee(self, call: ast.Call, function: ast.expr, scope: Scope) -> Iterator[Found]:
         """What a function of the project returns, or an object of a class of it as the call that makes it."""
         found = self.project.definition(self.project.resolve(function, scope) or "")
         if found is not None and isinstance(found[1], ast.ClassDef):

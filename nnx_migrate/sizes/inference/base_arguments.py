@@ -124,7 +124,7 @@ def _substitutions(
     for pair in pairs:
         if not pair.here or not pair.there:
             continue
-        for name, text in _bound(_parsed(pair.there), _parsed(pair.here), asked):
+        for name, text in _bound(_parse(pair.there), _parse(pair.here), asked):
             if _is_spelled(analysis, text, known):
                 given.setdefault(name, text)
     return {name: text for name, text in given.items() if name != text}
@@ -143,8 +143,8 @@ def _bound(there: ast.AST, here: ast.AST, names: Collection[str]) -> Iterator[tu
 
 def _is_spelled(analysis: ClassAnalysis, text: str, known_names: Collection[str]) -> bool:
     """Whether the constructor can say it before the base has set anything."""
-    names = {one.id for one in each(_parsed(text), ast.Name)}
-    read = {one.attr for one in each(_parsed(text), ast.Attribute) if is_self(one.value)}
+    names = {one.id for one in each(_parse(text), ast.Name)}
+    read = {one.attr for one in each(_parse(text), ast.Attribute) if is_self(one.value)}
     return names <= {*known_names, *_CALLABLE, "self"} and read <= analysis.root.info.field_names
 
 
@@ -152,7 +152,7 @@ def _different(pairs: Collection[_Pair], arguments: Mapping[str, str]) -> Iterat
     """What of the base's own text would have to say something else for the class that inherits."""
     for pair in pairs:
         told = _with(arguments)(pair.there) if pair.there else None
-        if (ast.unparse(_parsed(pair.here)) if pair.here else None) != told:
+        if (ast.unparse(_parse(pair.here)) if pair.here else None) != told:
             here, there = pair.here or "not known", pair.there or "not known"
             yield f"{pair.what} is {here}, and {there} there"
 
@@ -163,7 +163,7 @@ def _with(arguments: Mapping[str, str]) -> Callable[[str], str]:
             text = arguments.get(node.id)
             return node if text is None else ast.parse(text, mode="eval").body
 
-    return lambda text: ast.unparse(Written().visit(_parsed(text)))
+    return lambda text: ast.unparse(Written().visit(_parse(text)))
 
 
 def _is_missing(
@@ -189,8 +189,8 @@ def _is_missing(
 
 
 def _words(text: str) -> set[str]:
-    return {one.id for one in each(_parsed(text), ast.Name)}
+    return {one.id for one in each(_parse(text), ast.Name)}
 
 
-def _parsed(text: str) -> ast.expr:
+def _parse(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body

@@ -15,7 +15,7 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
 
-def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
+def misplaced_submodules(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
     """Submodules built where ``__init__`` cannot build them."""
     inside = analysis.nodes_by_id
     rounds = [node for node in inside.values() if isinstance(node, ast.While)]

@@ -26,7 +26,7 @@ class ClassAnalysis:
     root: Instance
     output: Value
     sizes_of: Callable[[str], ClassSizes]
-    exported: bool
+    exports_out_features: bool
     evidence: ClassEvidence | None = None
     shapes: frozenset[str] = frozenset()  # call parameters whose whole shape becomes an argument
     opaque: dict[str, SizeArgument] = field(default_factory=dict)

@@ -49,10 +49,10 @@ def _size_of_one(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
     for use in uses:
         groups.setdefault(_over_fields(use), []).append(use)
     arms = [
-        _Arm(conditions, _shown(group, key), any(use.certain for use in group))
+        _Arm(conditions, _consensus(group, key), any(use.certain for use in group))
         for conditions, group in groups.items()
     ]
-    size = _chosen([arm for arm in arms if not _is_covered(arm, arms)])
+    size = _choice([arm for arm in arms if not _is_covered(arm, arms)])
     return size, size is not None and not is_called(uses)
 
 
@@ -84,7 +84,7 @@ def _over_fields(use: Use) -> frozenset[Expr]:
     )
 
 
-def _shown(uses: list[Use], key: str) -> Expr | None:
+def _consensus(uses: list[Use], key: str) -> Expr | None:
     """What the first call that certainly happens shows, else what all the others do."""
     for use in uses:
         size = use.sizes.get(key) if use.certain else None
@@ -130,7 +130,7 @@ def _is_covered(arm: _Arm, arms: Iterable[_Arm]) -> bool:
     return any(one.certain or one.size == arm.size for one in wider)
 
 
-def _chosen(arms: Sequence[_Arm]) -> Expr | None:
+def _choice(arms: Sequence[_Arm]) -> Expr | None:
     """The size that every arm shows, or a choice between them; None when some arm shows none."""
     *firsts, last = arms
     result = last.size

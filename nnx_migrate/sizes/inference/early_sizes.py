@@ -47,7 +47,7 @@ def spell_early_sizes(analysis: ClassAnalysis) -> None:
             interpreter.carries[key] = [
                 (
                     name,
-                    first if name in interpreter.nested_carries else _spelled(first, at, ends),
+                    first if name in interpreter.nested_carries else _spell(first, at, ends),
                     last,
                 )
                 for name, first, last in entries
@@ -57,11 +57,11 @@ def spell_early_sizes(analysis: ClassAnalysis) -> None:
 def _of_use(use: Use, at: _Place, ends: _Ends) -> Use:
     """A call of a submodule that is built there; in a round its sizes are the round's."""
     behind = {name: end for name, end in ends.items() if name not in use.current}
-    sizes = {name: size and _spelled(size, at, behind) for name, size in use.sizes.items()}
+    sizes = {name: size and _spell(size, at, behind) for name, size in use.sizes.items()}
     return replace(use, sizes=sizes)
 
 
-def _spelled(size: Expr, at: _Place, ends: _Ends) -> Expr:
+def _spell(size: Expr, at: _Place, ends: _Ends) -> Expr:
     for _ in range(_DEPTH):
         early = {name: ends[name][1] for name in size.names & ends.keys() if ends[name][0] > at}
         if not early:

@@ -14,7 +14,7 @@ from nnx_migrate.abstract.values import Choice, Sequence, Use, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
 from nnx_migrate.sizes.inference.base_arguments import InitSizes, base_arguments
-from nnx_migrate.sizes.inference.checks import misplaced, only_elsewhere
+from nnx_migrate.sizes.inference.checks import misplaced_submodules, only_elsewhere
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.early_sizes import spell_early_sizes
 from nnx_migrate.sizes.inference.initial_call import METHOD
@@ -37,21 +37,21 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
     sites = {
         key: site_of(analysis, module) for key, module in analysis.interpreter.submodules.items()
     }
-    analysis.problems.extend(misplaced(analysis))
+    analysis.problems.extend(misplaced_submodules(analysis))
     last = _output_features(analysis)
     statics = {k: v for k, v in analysis.interpreter.statics.items() if v is not None}
     every = {
         key: tuple((name, one.text, two.text) for name, one, two in entries)
         for key, entries in analysis.interpreter.carries.items()
     }
-    exported = [last.text] if last and analysis.exported else []
+    exported = [last.text] if last and analysis.exports_out_features else []
     carried = used_carries(every, [*_site_sizes(sites), *statics.values(), *exported])
     whole = _whole_shapes(analysis)
     needed = needed_inputs(analysis, sites, carried) | set(whole.values())
     needed |= {n for n in (last.names if last else ()) if _path(n) in analysis.shapes}
     arguments = name_arguments(analysis, needed, entered_at(analysis, sites, carried))
     rename = renamer(analysis, arguments)
-    found = _found(analysis, sites, carried, needed, arguments, rename)
+    found = _init_sizes(analysis, sites, carried, needed, arguments, rename)
     return ClassSizes(
         new_arguments=tuple(
             {a.name: a for a in (*arguments.values(), *analysis.opaque.values())}.values()
@@ -73,7 +73,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
             if last and _exportable(last, needed, _names(every) - _names(carried))
             else None
         ),
-        exports_out_features=analysis.exported,
+        exports_out_features=analysis.exports_out_features,
         problems=(
             *analysis.problems,
             *analysis.interpreter.problems,
@@ -102,13 +102,13 @@ def _site_sizes(sites: Mapping[int, Site]) -> Iterator[str]:
 def _whole_shapes(analysis: ClassAnalysis) -> Mapping[str, str]:
     """The call parameters whose whole shape is an argument, each noted as required or optional."""
     whole = {path: ex.input_shape(path).text for path in analysis.shapes}
-    spared = _spared(analysis)
+    spared = _omissible(analysis)
     for path, name in whole.items():
         (analysis.optional if path in spared else analysis.required_sizes).add(name)
     return whole
 
 
-def _found(
+def _init_sizes(
     analysis: ClassAnalysis,
     sites: Mapping[int, Site],
     carries: Mapping[int, tuple[tuple[str, str, str], ...]],
@@ -162,7 +162,7 @@ def _decisive(
     return frozenset(name for name in names if name is not None)
 
 
-def _spared(analysis: ClassAnalysis) -> frozenset[str]:
+def _omissible(analysis: ClassAnalysis) -> frozenset[str]:
     """Parameters that callers leave out, or give as None: they have no shape then."""
     found = analysis.root.info.find(METHOD)
     defaults = defaults_of(found[1].args) if found else {}

@@ -68,7 +68,9 @@ def shown_at(
     None when its scope name is not certain: the number may hang on a loop, a condition, or an order.
     """
     sizes = analysis.sizes_of(module.info.name)
-    shown = ((one, _shown(analysis, one, argument, sizes)) for one in sizes.sites.values())
+    shown = (
+        (one, _size_of_parameter(analysis, one, argument, sizes)) for one in sizes.sites.values()
+    )
     site, size = next(((one, size) for one, size in shown if size is not None), (None, None))
     name = _scope_name(analysis, module, site, sizes) if site is not None else None
     if size is None or name is None:
@@ -91,11 +93,11 @@ def _scope_name(
     return None if before is None or inner is None else f"{kind}_{before + inner}"
 
 
-def _shown(
+def _size_of_parameter(
     analysis: ClassAnalysis, site: Site, argument: SizeArgument, sizes: ClassSizes
 ) -> SizeArgument | None:
     """Which size of what a site builds is one that comes from a parameter of its function."""
-    if axes_shown(site, argument, sizes):
+    if parameter_axes(site, argument, sizes):
         return SizeArgument("", axis=argument.axis)
     if site.kind is not SiteKind.CLASS or argument.argument is None or site.symbol is None:
         return None
@@ -114,7 +116,7 @@ def _given_name(module: Instance, call: ast.Call) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def axes_shown(site: Site, argument: SizeArgument, sizes: ClassSizes) -> tuple[int, ...]:
+def parameter_axes(site: Site, argument: SizeArgument, sizes: ClassSizes) -> tuple[int, ...]:
     """The last axes of a layer's input that are a size which comes from a parameter of its function.
 
     A whole shape is shown by one that reads its last axes, if nothing else reads any of it.

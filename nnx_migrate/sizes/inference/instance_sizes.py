@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnx_migrate.abstract.values import Instance, Use
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes.evidence import wanted
+from nnx_migrate.sizes.evidence import recorded_axis
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import is_called
 from nnx_migrate.sizes.inference.initial_call import Unsure, passed_fact
@@ -61,8 +61,8 @@ def instance_sizes(
 def _is_recorded(analysis: ClassAnalysis, module: Instance, argument: SizeArgument) -> bool:
     """Whether a size that is None without what it measures has one in every recorded call."""
     assert module.call is not None
-    want = wanted(argument.name, argument)
-    return analysis.evidence is not None and analysis.evidence.always_given(module.call, want)
+    want = recorded_axis(argument.name, argument)
+    return analysis.evidence is not None and analysis.evidence.always_has(module.call, want)
 
 
 def _fact_text(

@@ -27,7 +27,9 @@ class SubmodulePath:
     path: str
 
 
-def nested(analysis: ClassAnalysis, call: ast.Call, parents: Parents) -> SubmodulePath | None:
+def submodule_path(
+    analysis: ClassAnalysis, call: ast.Call, parents: Parents
+) -> SubmodulePath | None:
     """The largest expression around ``call`` in which Linen's names are known.
 
     It ends at a statement, a loop, or ``list.append``, and at a submodule with a name of its own.

@@ -68,7 +68,7 @@ class _Rounds:
 
     def same_as(self, other: _Rounds) -> bool:
         """Whether both run over the same, under the same test."""
-        return [*self._spelled()] == [*other._spelled()]
+        return [*self._texts()] == [*other._texts()]
 
     def counts(self, index: ast.expr) -> bool:
         """Whether the index is the variable of the loop."""
@@ -76,7 +76,7 @@ class _Rounds:
             ast.Name(index.id, ast.Store())
         )
 
-    def _spelled(self) -> Iterator[str]:
+    def _texts(self) -> Iterator[str]:
         """The loop and the test, locals that are bound once by their values."""
         values = {**dict(_single_values(self.method)), ast.unparse(self.loop.target): ast.Name("_")}
         for node in (self.loop.iter, self.test.test):

@@ -12,7 +12,7 @@ from nnx_migrate.abstract.values import Instance, Submodule
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.in_scope import is_in_scope, numbered_at
 from nnx_migrate.sizes.inference.initial_call import METHOD
-from nnx_migrate.sizes.inference.nesting import given_name, has_name, nested
+from nnx_migrate.sizes.inference.nesting import given_name, has_name, submodule_path
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.source.walking import walk
 
@@ -48,7 +48,7 @@ def _attribute_path(
     analysis: ClassAnalysis, call: ast.Call, parents: Mapping[ast.AST, ast.AST]
 ) -> str | None:
     """Scope path of a submodule of ``setup``, where a statement assigns what holds it."""
-    found = nested(analysis, call, parents)
+    found = submodule_path(analysis, call, parents)
     if found is None:
         return None
     if has_name(found.outer):
@@ -284,7 +284,7 @@ def _first_item(
     analysis: ClassAnalysis, call: ast.Call, parents: Mapping[ast.AST, ast.AST]
 ) -> str | None:
     """Scope name of the first item of a list that ``setup`` assigns to an attribute."""
-    found = nested(analysis, call, parents)
+    found = submodule_path(analysis, call, parents)
     held = parents[found.outer] if found is not None else None
     if found is None or not isinstance(held, ast.ListComp) or has_name(found.outer):
         return None

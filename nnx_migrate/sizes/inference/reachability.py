@@ -23,7 +23,7 @@ from nnx_migrate.source.walking import each, walk
 Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobody knows which
 
 
-def reached(uses: list[Use]) -> str | None:
+def reach_condition(uses: list[Use]) -> str | None:
     """Condition over fields under which the uses happen; None when there is none.
 
     Nor is there one where a condition is over more: sizes, arguments of the call, variables of loops.
@@ -48,11 +48,11 @@ def text_of(ways: list[Way]) -> str | None:
     """``a and b or c`` for the ways (a, b) and (c,); None where one of them is always open."""
     if not ways or () in ways:
         return None
-    nodes = [_joined(ast.And(), [one.node for one in way if one is not None]) for way in ways]
-    return ast.unparse(_joined(ast.Or(), nodes))
+    nodes = [_join(ast.And(), [one.node for one in way if one is not None]) for way in ways]
+    return ast.unparse(_join(ast.Or(), nodes))
 
 
-def _joined(op: ast.boolop, nodes: list[ast.expr]) -> ast.expr:
+def _join(op: ast.boolop, nodes: list[ast.expr]) -> ast.expr:
     return nodes[0] if len(nodes) == 1 else ast.BoolOp(op, nodes)
 
 
@@ -102,7 +102,7 @@ def reached_in_setup(
     if not makes_variables(analysis, module):
         return None
     if not any(use.primary for use in uses):
-        return _never_reached(analysis, module, uses)
+        return _unreachable_site(analysis, module, uses)
     paths = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
     sized = set(map(ex.parameter_of, paths))
     if not _agree_on_rounds(analysis, module, uses):
@@ -191,7 +191,7 @@ def _is_stored(analysis: ClassAnalysis, call: ast.Call) -> bool:
     return False
 
 
-def _never_reached(
+def _unreachable_site(
     analysis: ClassAnalysis,
     module: Submodule | Instance,
     uses: list[Use],
@@ -252,13 +252,15 @@ def _note_open(
     What is never known decides the first call.
     """
     assert module.call is not None
-    if asked := _asked(analysis, ways, size_arguments):
+    if asked := _missing_facts(analysis, ways, size_arguments):
         analysis.untold.append(Untold(module.call, _OPEN, asked))
     else:
         analysis.lazy.add(id(module.call))
 
 
-def _asked(analysis: ClassAnalysis, ways: list[Way], size_arguments: set[str]) -> frozenset[str]:
+def _missing_facts(
+    analysis: ClassAnalysis, ways: list[Way], size_arguments: set[str]
+) -> frozenset[str]:
     """The parameters about which the constructor has to be told more; any, where nobody knows which."""
     untold = frozenset(analysis.interpreter.untold)
     conditions = [
@@ -289,7 +291,10 @@ def _is_known(analysis: ClassAnalysis, condition: Expr | None, size_arguments: s
     """Whether ``__init__`` can evaluate a condition."""
     if condition is None or not all(map(ex.is_input, condition.names)):
         return False
-    return is_constructible(analysis.interpreter, condition) or _given(condition) in size_arguments
+    return (
+        is_constructible(analysis.interpreter, condition)
+        or _presence_text(condition) in size_arguments
+    )
 
 
 def _is_size_given(analysis: ClassAnalysis, way: Way, size_arguments: set[str]) -> bool:
@@ -297,11 +302,11 @@ def _is_size_given(analysis: ClassAnalysis, way: Way, size_arguments: set[str]) 
     return (
         len(way) == 1
         and way[0] is not None
-        and _given(way[0]) in size_arguments - analysis.interpreter.extras.facts
+        and _presence_text(way[0]) in size_arguments - analysis.interpreter.extras.facts
     )
 
 
-def _given(condition: Expr) -> str | None:
+def _presence_text(condition: Expr) -> str | None:
     """``c`` where the condition is that the argument ``c`` is given."""
     match condition.node:
         case ast.Name(id=name) if ex.fact_of(name) == ex.GIVEN:

@@ -8,7 +8,7 @@ import re
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes.evidence import ClassEvidence, wanted
+from nnx_migrate.sizes.evidence import ClassEvidence, recorded_axis
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.result import Origin, SizeSource
@@ -31,8 +31,8 @@ def with_evidence(
     if analysis.evidence is None:
         return size
     if size is None or _opaque(size):
-        return _recorded(analysis, analysis.evidence, call, key, argument) or size
-    compared, contradiction = analysis.evidence.compare(call, wanted(key, argument), size)
+        return _recorded_size(analysis, analysis.evidence, call, key, argument) or size
+    compared, contradiction = analysis.evidence.compare(call, recorded_axis(key, argument), size)
     if contradiction is not None:
         text = f"{DISAGREE} on {key} of this submodule"
         analysis.problems.append((call, f"{text}: {contradiction}"))
@@ -51,14 +51,14 @@ def _opaque(size: Expr) -> bool:
     )
 
 
-def _recorded(
+def _recorded_size(
     analysis: ClassAnalysis,
     evidence: ClassEvidence,
     call: ast.Call,
     key: str,
     argument: SizeArgument | None,
 ) -> Expr | None:
-    found = evidence.size(call, wanted(key, argument))
+    found = evidence.size(call, recorded_axis(key, argument))
     if found is None or not _known_inputs(analysis, found.size):
         return None
     analysis.origins[(id(call), key)] = Origin(SizeSource.RECORDED, found.note)

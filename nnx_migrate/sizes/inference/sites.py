@@ -24,11 +24,11 @@ from nnx_migrate.sizes.inference.reachability import (
     is_in_setup,
     note_handed_on,
     note_unseen,
-    reached,
+    reach_condition,
     reached_in_setup,
     rounds_of,
 )
-from nnx_migrate.sizes.inference.witnesses import only_given
+from nnx_migrate.sizes.inference.witnesses import has_presence_everywhere
 from nnx_migrate.sizes.out_variables import out_variable
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.walking import walk
@@ -61,7 +61,7 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         uses = [_spelled_at(analysis, module.call, use) for use in uses]
     if isinstance(module, Instance) and module.info.function is not None:
         return function_site(
-            analysis, module, instance_sizes(analysis, module, uses), reached(uses)
+            analysis, module, instance_sizes(analysis, module, uses), reach_condition(uses)
         )
     if isinstance(module, Instance):
         sizes = instance_sizes(analysis, module, uses)
@@ -71,7 +71,7 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
             _kind(analysis, module),
             module.info.name,
             sizes,
-            condition=_reached(analysis, module, uses, sizes),
+            condition=_init_condition(analysis, module, uses, sizes),
             class_name=class_name(module) or None,
             only_with=_only_with(analysis, module, uses),
             methods=frozenset(one.method for one in uses if one.primary and not one.conditions),
@@ -95,7 +95,7 @@ def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         module.symbol or None,
         sizes,
         variable,
-        _reached(analysis, module, uses, sizes),
+        _init_condition(analysis, module, uses, sizes),
         name,
         takes_some=takes_different_sizes(analysis, options) and bool(sizes),
         is_open=kind is SiteKind.FACTORY and not (options or module.symbol),
@@ -126,7 +126,7 @@ def _is_for_carry(analysis: ClassAnalysis, module: Submodule) -> bool:
     return any(one.cell is module.call for one in cells)
 
 
-def _reached(
+def _init_condition(
     analysis: ClassAnalysis,
     module: Submodule | Instance,
     uses: list[Use],
@@ -139,7 +139,7 @@ def _reached(
     if not uses:
         note_unseen(analysis, module)
     note_handed_on(analysis, module, uses)
-    return reached(uses)
+    return reach_condition(uses)
 
 
 def _spelled_at(analysis: ClassAnalysis, place: ast.Call, use: Use) -> Use:
@@ -155,7 +155,7 @@ def _only_with(analysis: ClassAnalysis, module: Instance, uses: list[Use]) -> fr
     return frozenset(
         one.name
         for one in child.new_arguments
-        if one.name in child.decisive and only_given(one, uses)
+        if one.name in child.decisive and has_presence_everywhere(one, uses)
     )
 
 

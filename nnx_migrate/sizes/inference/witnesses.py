@@ -50,7 +50,9 @@ def witness_of(
         replace(
             use,
             sizes={
-                "": _passed(analysis, argument, use, axes) if is_passed(argument, use) else _NONE
+                "": _argument_size(analysis, argument, use, axes)
+                if is_passed(argument, use)
+                else _NONE
             },
         )
         for use in shown
@@ -107,7 +109,7 @@ def _tells(argument: SizeArgument, use: Use) -> bool:
     return isinstance(value, Argument) and value.path.isidentifier() and use.primary
 
 
-def only_given(argument: SizeArgument, uses: list[Use]) -> bool:
+def has_presence_everywhere(argument: SizeArgument, uses: list[Use]) -> bool:
     """Whether every call hands on a parameter of the caller, and where that is known to be given."""
     calls = [use for use in uses if use.method == argument.method]
     return bool(calls) and all(_is_given(use, argument.argument or "") for use in calls)
@@ -147,7 +149,7 @@ def _is_analysed(analysis: ClassAnalysis, site: Site) -> bool:
     return site.kind is SiteKind.FUNCTION or site.symbol in analysis.interpreter.project.linen
 
 
-def _passed(
+def _argument_size(
     analysis: ClassAnalysis, argument: SizeArgument, use: Use, axes: frozenset[int] | None
 ) -> Expr | None:
     """Size of a call argument as the caller passes it; of a shape, ``axes`` must be known.
@@ -169,16 +171,16 @@ def _passed(
         return array.axis(argument.axis)
     if array.path and array.rank is None and not array.tail and array.grown is None:
         return ex.input_shape(array.path)
-    if axes is None and (array.rank is None or None in array.known(array.rank)):
+    if axes is None and (array.rank is None or None in array.last_sizes(array.rank)):
         return None
-    rank = array.rank if array.rank is not None else _needed(array, axes)
+    rank = array.rank if array.rank is not None else _axis_count(array, axes)
     if any(array.axis(one) is None for one in axes or ()):
         return None
-    whole = _whole(analysis.interpreter.ranks, use.entry, array.known(rank))
+    whole = _whole(analysis.interpreter.ranks, use.entry, array.last_sizes(rank))
     if whole is not None:
         return whole
     is_read = [axes is None or not axes.isdisjoint((one, one + rank)) for one in range(-rank, 0)]
-    sizes = zip(array.known(rank), is_read, strict=True)
+    sizes = zip(array.last_sizes(rank), is_read, strict=True)
     nodes = [
         size.node if size is not None and (read or spellable(size)) else ast.Constant(None)
         for size, read in sizes
@@ -196,7 +198,7 @@ def _whole(ranks: Ranks, method: str, sizes: tuple[Expr | None, ...]) -> Expr | 
     return ex.input_shape(path) if is_own and known.exact == len(sizes) else None
 
 
-def _needed(array: Array, axes: frozenset[int] | None) -> int:
+def _axis_count(array: Array, axes: frozenset[int] | None) -> int:
     """How many of the last axes to spell of an array whose rank is not known.
 
     Those before the ones that are read need not be there: ``x.shape[-3]`` raises for a vector.

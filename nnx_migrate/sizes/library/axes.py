@@ -10,17 +10,19 @@ from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.signatures import reading
 
 
-def inserted(array: Array, axis: int, size: Dim) -> Value:
+def insert_axis(array: Array, axis: int, size: Dim) -> Value:
     """The array with one more axis of ``size`` at ``axis``."""
     if axis < 0:
         keep = -axis - 1
-        front = array.known(max(2, keep)) if array.rank is None else array.known(array.rank)
+        front = (
+            array.last_sizes(max(2, keep)) if array.rank is None else array.last_sizes(array.rank)
+        )
         cut = len(front) - keep
         tail = (*front[:cut], size, *front[cut:]) if cut >= 0 else (size, *front)
         return array.of(tail, 1)
     if array.rank is None:  # behind all axes that are known to exist the new one may be the last
         return array.behind(axis - 1, 1)
-    sizes = list(array.known(array.rank))
+    sizes = list(array.last_sizes(array.rank))
     return Array((*sizes[:axis], size, *sizes[axis:]), array.rank + 1)
 
 
@@ -36,7 +38,7 @@ def _expand_dims(call: LibraryCall) -> Value:
     if array.rank is None and axes and max(axes) >= 0:
         call.behind(array, max(axes) - 1)
     for axis in ordered:
-        result = inserted(result, axis, ex.literal(1)) if isinstance(result, Array) else result
+        result = insert_axis(result, axis, ex.literal(1)) if isinstance(result, Array) else result
     return result
 
 
@@ -70,7 +72,7 @@ def _without(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Value:
             return array.of((None,), -gone_axes)
         return call.behind(array, max(axes), -gone_axes)
     gone = {axis % array.rank for axis in axes}
-    sizes = array.known(array.rank)
+    sizes = array.last_sizes(array.rank)
     kept = [size for i, size in enumerate(sizes) if i not in gone]
     return Array(tuple(kept), len(kept))
 
@@ -86,7 +88,7 @@ def _reduce(call: LibraryCall) -> Value:
         return static_call(call) if call.args else Unknown("reduction of an unknown value")
     mask = call.get(2, "where")
     if mask is not None and call.is_given(2, "where"):  # it may have more axes, or longer ones
-        array = _masked(call, array, call.interpreter.array(mask))
+        array = _mask(call, array, call.interpreter.array(mask))
     axes = call.numbers(1, "axis")
     if keeps is None or (axes is None and call.is_given(1, "axis")):
         return Unknown("reduction over unknown axes, or which may keep them")
@@ -99,11 +101,11 @@ def _reduce(call: LibraryCall) -> Value:
     if array.rank is None:
         return _ones(call, array, axes)
     gone = {one % array.rank for one in axes}
-    sizes = enumerate(array.known(array.rank))
+    sizes = enumerate(array.last_sizes(array.rank))
     return Array(tuple(ex.literal(1) if i in gone else s for i, s in sizes), array.rank)
 
 
-def _masked(call: LibraryCall, array: Array, mask: Array | None) -> Array:
+def _mask(call: LibraryCall, array: Array, mask: Array | None) -> Array:
     if mask is None:
         return shapes.beside_unknown(array)
     found = shapes.broadcast([array, mask], call.interpreter.ones)
@@ -133,11 +135,13 @@ def _transpose(call: LibraryCall) -> Value:
     if axes is None:
         known = array.rank is not None and not call.is_given(1, "axes")
         return (
-            Array(tuple(reversed(array.known(array.rank or 0))), array.rank) if known else Array()
+            Array(tuple(reversed(array.last_sizes(array.rank or 0))), array.rank)
+            if known
+            else Array()
         )
     rank = len(axes)
     call.interpreter.prove(array, exact=rank)
-    sizes = Array(array.tail, rank, array.path).known(rank)
+    sizes = Array(array.tail, rank, array.path).last_sizes(rank)
     return Array(tuple(sizes[axis % rank] for axis in axes), rank)
 
 
@@ -153,7 +157,7 @@ def _swapaxes(call: LibraryCall) -> Value:
     rank = array.rank if array.rank is not None else max(len(array.tail), -one, -two)
     if not {one, two} <= {*range(-rank, rank)}:
         return Unknown("swapaxes of axes that it lacks")
-    sizes = list(array.known(rank))
+    sizes = list(array.last_sizes(rank))
     sizes[one], sizes[two] = sizes[two], sizes[one]
     return array.of(tuple(sizes))
 
@@ -165,7 +169,7 @@ def _moveaxis(call: LibraryCall) -> Value:
     if array.rank is None:
         call.want_rank(array)
         return array.of((None,))
-    sizes = list(array.known(array.rank))
+    sizes = list(array.last_sizes(array.rank))
     moved = sizes.pop(source % array.rank)
     sizes.insert(target % array.rank, moved)
     return Array(tuple(sizes), array.rank)

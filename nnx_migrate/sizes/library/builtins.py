@@ -21,7 +21,7 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.sizes.iteration import Backwards, EnumerateValue, Range, ZipValue
-from nnx_migrate.sizes.library.fallback import static_call, unmodelled
+from nnx_migrate.sizes.library.fallback import static_call, unknown_result
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 
 
@@ -67,7 +67,7 @@ def _same_first(call: LibraryCall) -> Value:
     return value if isinstance(value, Array | EnumerateValue | ZipValue) else static_call(call)
 
 
-def _reversed(call: LibraryCall) -> Value:
+def _reverse(call: LibraryCall) -> Value:
     value = call.args[0] if call.args else Unknown()
     if isinstance(value, Sequence):
         return Sequence(tuple(reversed(value.items)))
@@ -134,13 +134,13 @@ BUILTINS: Summaries = {
     "len": _length,
     "list": _same_first,
     "tuple": _same_first,
-    "reversed": _reversed,
+    "reversed": _reverse,
     "dict": _dict,
     "getattr": _getattr,
     "setattr": _setattr,
     "super": _super,
-    "isinstance": unmodelled,
-    "callable": unmodelled,
-    "hasattr": unmodelled,
+    "isinstance": unknown_result,
+    "callable": unknown_result,
+    "hasattr": unknown_result,
     "print": lambda call: Static(ex.literal(None)),
 }

@@ -78,10 +78,10 @@ def _pool(call: LibraryCall) -> Value:
     return array.over_windows(tuple(spatial), array.axis(-1))
 
 
-def _strides(given: Value | None, count: int) -> tuple[Dim, ...]:
-    if given is None or (isinstance(given, Static) and given.expr == ex.literal(None)):
+def _strides(strides: Value | None, count: int) -> tuple[Dim, ...]:
+    if strides is None or (isinstance(strides, Static) and strides.expr == ex.literal(None)):
         return (ex.literal(1),) * count
-    sizes = shapes.shape_of(given)
+    sizes = shapes.shape_of(strides)
     return sizes if sizes is not None and len(sizes) == count else (None,) * count
 
 

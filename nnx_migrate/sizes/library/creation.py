@@ -9,9 +9,9 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Array, Static, Unknown, Value, ending
-from nnx_migrate.sizes.asked_shapes import shaped
-from nnx_migrate.sizes.library.axes import inserted
-from nnx_migrate.sizes.library.fallback import unmodelled
+from nnx_migrate.sizes.asked_shapes import with_shape
+from nnx_migrate.sizes.library.axes import insert_axis
+from nnx_migrate.sizes.library.fallback import unknown_result
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.signatures import reading
 from nnx_migrate.source.walking import each
@@ -57,18 +57,18 @@ def _one_hot(call: LibraryCall) -> Value:
         return ending(size)
     if axis != -1:
         call.want_rank(array)
-    return inserted(array, axis, size)
+    return insert_axis(array, axis, size)
 
 
 _PLACED = "* device sharding out_sharding"
-_SHAPED = reading(f"shape dtype order {_PLACED}", shaped)
+_SHAPED = reading(f"shape dtype order {_PLACED}", with_shape)
 ARRAYS: Summaries = {
     "zeros": _SHAPED,
     "ones": _SHAPED,
     "empty": _SHAPED,
-    "full": reading(f"shape fill_value dtype order {_PLACED}", shaped),
+    "full": reading(f"shape fill_value dtype order {_PLACED}", with_shape),
     "arange": reading(f"start stop step dtype {_PLACED}", _arange),
-    "iota": unmodelled,
+    "iota": unknown_result,
     "eye": reading("N M k dtype order * device", _eye),
     "one_hot": reading("x num_classes * dtype axis", _one_hot),
 }

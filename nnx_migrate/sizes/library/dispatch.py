@@ -22,7 +22,7 @@ from nnx_migrate.sizes.library import (
     maps as mapped,
 )
 from nnx_migrate.sizes.library.builtins import BUILTINS
-from nnx_migrate.sizes.library.fallback import static_call, unmodelled
+from nnx_migrate.sizes.library.fallback import static_call, unknown_result
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.summaries import SUMMARIES
 
@@ -46,14 +46,14 @@ def call_library(
         if symbol in SUMMARIES and STARRED in args:
             return Unknown(f"{symbol} of arguments in unknown number")
     elif symbol.startswith(_OF_TYPES):
-        handler = unmodelled
+        handler = unknown_result
     elif symbol.startswith("builtins."):
         handler = BUILTINS.get(name, static_call)
     elif symbol.startswith(_NUMERIC):
         table = _LAX if symbol.startswith("jax.lax.") else _ARRAYS
-        handler = table.get(name, unmodelled)
+        handler = table.get(name, unknown_result)
     else:
-        handler = static_call if _is_pure(symbol) else unmodelled
+        handler = static_call if _is_pure(symbol) else unknown_result
     return handler(call)
 
 
@@ -71,8 +71,8 @@ _ARRAYS: Summaries = {
 _LAX: Summaries = {
     **_ARRAYS,
     **elementwise.LAX,
-    "pad": unmodelled,  # other arguments than the function of jax.numpy
-    "split": unmodelled,
+    "pad": unknown_result,  # other arguments than the function of jax.numpy
+    "split": unknown_result,
 }
 _SYMBOLS: Summaries = {
     **creation.SYMBOLS,

@@ -9,7 +9,7 @@ from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.questions import constant, is_none, is_scalar
 from nnx_migrate.abstract.values import NONE, Array, Sequence, Unknown, Value
-from nnx_migrate.sizes.asked_shapes import shaped
+from nnx_migrate.sizes.asked_shapes import with_shape
 from nnx_migrate.sizes.library.fallback import static_call
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.signatures import reading
@@ -71,7 +71,7 @@ def _elementwise(call: LibraryCall) -> Value:
         return shapes.beside_unknown(found)
     if condition is not None:
         chooser = call.interpreter.array(condition)
-        found = _chosen(chooser, found, call.interpreter.ones)
+        found = _select(chooser, found, call.interpreter.ones)
         arrays += [chooser] if chooser is not None else []
     call.interpreter.ranks.want(found, arrays)
     return found
@@ -81,14 +81,14 @@ def _of_the_first(call: LibraryCall) -> Value:
     """Of the shape of the first argument."""
     array, value = call.array(), call.get(0, "a")
     if array is None and isinstance(value, Sequence) and call.symbol.endswith("array"):
-        return _nested(value)
+        return _from_lists(value)
     if array is None:
         return static_call(call) if value is not None else Unknown("no array argument")
     return array
 
 
 def _like(call: LibraryCall) -> Value:
-    return shaped(call) if call.is_given(3, "shape") else _of_the_first(call)
+    return with_shape(call) if call.is_given(3, "shape") else _of_the_first(call)
 
 
 def _along(call: LibraryCall) -> Value:
@@ -103,13 +103,13 @@ def _along(call: LibraryCall) -> Value:
     if not is_flat:
         return array
     call.want_rank(array)
-    sizes = [] if array.rank is None else array.known(array.rank)
+    sizes = [] if array.rank is None else array.last_sizes(array.rank)
     known = [size for size in sizes if size is not None]
     is_known = array.rank is not None and len(known) == array.rank
     return Array((ex.product(known) if is_known else None,), 1)
 
 
-def _chosen(condition: Array | None, branches: Array, ones: Container[str]) -> Array:
+def _select(condition: Array | None, branches: Array, ones: Container[str]) -> Array:
     """What ``where`` chooses from, broadcast to its condition: an axis of 1 may become longer.
 
     Of two last axes that nobody knows to be longer than 1 the longer one is what is left.
@@ -126,7 +126,7 @@ def _chosen(condition: Array | None, branches: Array, ones: Container[str]) -> A
     return both
 
 
-def _nested(value: Value) -> Array:
+def _from_lists(value: Value) -> Array:
     """``jnp.array([[1, 2]])`` has the lengths of its lists, and the axes of the arrays in them."""
     sizes: list[Dim] = []
     while isinstance(value, Sequence) and value.items:
@@ -136,8 +136,8 @@ def _nested(value: Value) -> Array:
         return Array(tuple(sizes), len(sizes))
     inner = as_array(value)
     if inner is None or inner.rank is None:
-        return Array(inner.known(1) if inner and inner.has(1) else (), least=len(sizes))
-    return Array((*sizes, *inner.known(inner.rank)), len(sizes) + inner.rank)
+        return Array(inner.last_sizes(1) if inner and inner.has(1) else (), least=len(sizes))
+    return Array((*sizes, *inner.last_sizes(inner.rank)), len(sizes) + inner.rank)
 
 
 _SIMPLE = reading(f"*operands {_OPERANDS} {_SETTINGS}", _elementwise)

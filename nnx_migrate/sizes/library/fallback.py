@@ -10,12 +10,12 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Partial, Static, Unknown, Value
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.library_call import LibraryCall
-from nnx_migrate.sizes.lists import lose_handed
+from nnx_migrate.sizes.lists import lose_arguments
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.changes import CHANGING_OPERATORS
 
 
-def unmodelled(call: LibraryCall) -> Value:
+def unknown_result(call: LibraryCall) -> Value:
     """Nothing is known of what the call returns."""
     package, _, name = call.symbol.rpartition(".")
     root = package.partition(".")[0]
@@ -23,7 +23,7 @@ def unmodelled(call: LibraryCall) -> Value:
     if root in _NO_MODULES and not call.symbol.startswith(_CHANGES):
         # What they call may: ``map(partial(heapq.heappush, widths), (2, 1))``.
         handed = tuple(one for one in handed if isinstance(one, Partial | Function))
-    lose_handed(handed, call.frame)
+    lose_arguments(handed, call.frame)
     is_own = call.interpreter.project.split(call.symbol)[0] is not None  # ``REGISTRY.build``
     may_be_module = is_own or (name[:1].isupper() and root not in _NO_MODULES)
     if is_own:
@@ -66,7 +66,7 @@ _IMPURE = (
 def static_call(call: LibraryCall) -> Value:
     """A pure function of static values is static."""
     if call.symbol.startswith(_IMPURE):
-        return unmodelled(call)
+        return unknown_result(call)
     parts = [static_of(one) for one in call.args]
     named = {key: static_of(one) for key, one in call.kwargs.items()}
     if any(p is None for p in parts) or any(p is None for p in named.values()):
@@ -81,7 +81,7 @@ def static_call(call: LibraryCall) -> Value:
             [p.node for p in parts if p],
             [ast.keyword(key, p.node) for key, p in named.items() if p],
         )
-        return _folded(call, Static(Expr(made)), [p for p in parts if p])
+        return _fold(call, Static(Expr(made)), [p for p in parts if p])
     return Static(ex.name(f"{ex.FOREIGN}{spelled}"))
 
 
@@ -98,7 +98,7 @@ _FOLD: dict[str, Callable[..., object]] = {
 }
 
 
-def _folded(call: LibraryCall, value: Static, parts: list[Expr]) -> Value:
+def _fold(call: LibraryCall, value: Static, parts: list[Expr]) -> Value:
     function = _FOLD.get(call.symbol)
     if function is None or call.kwargs or not all(part.is_constant for part in parts):
         return value

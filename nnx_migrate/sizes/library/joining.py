@@ -10,9 +10,9 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes, slices
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Array, RepeatedItem, Sequence, Static, Unknown, Value
-from nnx_migrate.sizes.library.axes import inserted
+from nnx_migrate.sizes.library.axes import insert_axis
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.ranks import ranked
+from nnx_migrate.sizes.ranks import with_fixed_rank
 from nnx_migrate.sizes.signatures import reading
 from nnx_migrate.source.walking import is_name
 
@@ -31,10 +31,10 @@ def _concatenate(call: LibraryCall) -> Value:
         return Array()
     if len(known) != len(arrays):
         known = [one or Array() for one in arrays]
-    return _joined(call, known, axis)
+    return _join(call, known, axis)
 
 
-def _joined(call: LibraryCall, arrays: list[Array], axis: int) -> Value:
+def _join(call: LibraryCall, arrays: list[Array], axis: int) -> Value:
     """All arrays have the same rank: what one shows holds for the others."""
     rank = next((array.rank for array in arrays if array.rank is not None), None)
     first = next((array for array in arrays if array.rank == rank), arrays[0])
@@ -43,13 +43,15 @@ def _joined(call: LibraryCall, arrays: list[Array], axis: int) -> Value:
         call.interpreter.prove(array, least=least, exact=rank)
     if axis >= 0 and rank is None:
         call.behind(replace(first, least=least), axis)
-        tail = [shapes.agreed([one.axis(i) for one in arrays]) for i in range(axis + 1 - least, 0)]
+        tail = [
+            shapes.fixed_size([one.axis(i) for one in arrays]) for i in range(axis + 1 - least, 0)
+        ]
         return replace(first.of(tuple(tail) or (None,)), least=least)
     index = axis - (rank or 0) if axis >= 0 else axis
     sizes = [array.axis(index) for array in arrays]
     total = ex.total([s for s in sizes if s]) if all(sizes) else None
     width = rank if rank is not None else max(-index, shapes.shared_width(arrays))
-    tail = [shapes.agreed([one.axis(i) for one in arrays]) for i in range(-width, 0)]
+    tail = [shapes.fixed_size([one.axis(i) for one in arrays]) for i in range(-width, 0)]
     tail[index] = total
     return (
         first.of(tuple(tail)) if rank is not None else replace(first.of(tuple(tail)), least=least)
@@ -66,7 +68,7 @@ def _stack(call: LibraryCall) -> Value:
     if arrays[0].rank is None and axis >= 0:
         call.behind(arrays[0], axis - 1)
     count = ex.literal(len(arrays)) if isinstance(listed, Sequence) else None
-    return inserted(arrays[0], axis, count)
+    return insert_axis(arrays[0], axis, count)
 
 
 def _split(call: LibraryCall) -> Value:
@@ -84,7 +86,7 @@ def _split(call: LibraryCall) -> Value:
     width = array.rank or max(len(array.tail), -index)
     pieces: list[Value] = []
     for number in range(parts):
-        sizes = list(array.known(width))
+        sizes = list(array.last_sizes(width))
         more = parts - 1 - number if call.symbol.endswith(".array_split") else 0
         sizes[index] = _part(sizes[index], ex.literal(parts), more)
         pieces.append(array.of(tuple(sizes)))
@@ -104,7 +106,7 @@ def _alike(array: Array, count: Expr, index: int) -> Value:
     """``count`` pieces of one size."""
     if index >= 0:
         return Unknown("split along an axis that may be the last one")
-    sizes = list(array.known(array.rank or max(len(array.tail), -index)))
+    sizes = list(array.last_sizes(array.rank or max(len(array.tail), -index)))
     sizes[index] = _part(sizes[index], count, 0)
     return RepeatedItem(array.of(tuple(sizes)), count)
 
@@ -136,7 +138,7 @@ def _piece(whole: Dim, low: Dim, high: Dim) -> Dim:
     is_given = whole is not None and any(ex.is_input(name) for name in whole.names)
     if not is_given and any(map(_is_field, (low, high))):
         return ex.difference(high, low)
-    return slices.sliced(whole, low, None if high is whole else high)
+    return slices.slice_length(whole, low, None if high is whole else high)
 
 
 def _is_field(point: Dim) -> bool:
@@ -152,7 +154,7 @@ def _tile(call: LibraryCall) -> Value:
         return Array((_times(array.axis(-1), counts[-1]),), least=len(counts))
     rank = max(array.rank, len(counts))
     one = (ex.literal(1),)
-    sizes = (*one * (rank - array.rank), *array.known(array.rank))
+    sizes = (*one * (rank - array.rank), *array.last_sizes(array.rank))
     every = (*one * (rank - len(counts)), *counts)
     return Array(tuple(map(_times, sizes, every)), rank)
 
@@ -176,7 +178,7 @@ def _repeat(call: LibraryCall) -> Value:
             else None
         )
     if array.rank is not None:
-        sizes = list(array.known(array.rank))
+        sizes = list(array.last_sizes(array.rank))
         sizes[axis] = None
         return Array(tuple(sizes), array.rank)
     if axis >= 0:
@@ -194,12 +196,12 @@ def _pad(call: LibraryCall) -> Value:
         return Array()  # one pair for all axes, or an error
     if len(pairs) > 1:
         call.interpreter.prove(array, exact=len(pairs))
-    sizes = array.known(len(pairs))
-    padded = [_padded(size, pair) for size, pair in zip(sizes, pairs, strict=True)]
+    sizes = array.last_sizes(len(pairs))
+    padded = [_padding_size(size, pair) for size, pair in zip(sizes, pairs, strict=True)]
     return Array(tuple(padded), len(pairs) if len(pairs) > 1 else array.rank)
 
 
-def _padded(size: Dim, pair: Value) -> Dim:
+def _padding_size(size: Dim, pair: Value) -> Dim:
     ends = shapes.shape_of(pair)
     if ends is None or len(ends) != 2 or size is None or None in ends:
         return None
@@ -221,9 +223,9 @@ def _take(call: LibraryCall) -> Value:
         return Array()
     if array.rank is None:
         return replace(call.behind(array, 0), least=0, grown=None)
-    lead = ids.known(ids.rank) if ids is not None and ids.rank is not None else (None,)
+    lead = ids.last_sizes(ids.rank) if ids is not None and ids.rank is not None else (None,)
     rank = ids.rank + array.rank - 1 if ids is not None and ids.rank is not None else None
-    return Array((*lead, *array.known(array.rank)[1:]), rank)
+    return Array((*lead, *array.last_sizes(array.rank)[1:]), rank)
 
 
 def _take_along(call: LibraryCall) -> Value:
@@ -235,7 +237,7 @@ def _take_along(call: LibraryCall) -> Value:
     if rank is not None:  # both have as many axes
         for one in (array, ids):
             call.interpreter.prove(one, exact=rank)
-        array, ids = ranked(array, rank), ranked(ids, rank)
+        array, ids = with_fixed_rank(array, rank), with_fixed_rank(ids, rank)
     found = shapes.broadcast([array, ids], call.interpreter.ones)
     if axis >= 0 and rank is None:
         return call.behind(found, axis)

@@ -17,7 +17,7 @@ def _remat(call: LibraryCall, prefix: str = "Checkpoint") -> Value:
     target = _target(call)
     if _is_open(call):
         return Unknown("a class lifted with options that are not written out")
-    found = _renamed(target, prefix)
+    found = _rename(target, prefix)
     return _of_no_class(call, "nn.remat") if found is None else found
 
 
@@ -50,7 +50,7 @@ def _over_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) 
         return Unknown("a lifted value")
     stacks = not shares_all(call.get(1, "variable_axes"))
     lift = Lift(in_axes, out_axes, carries, call.node if stacks else None)
-    found = _renamed(_target(call), prefix, (lift,))
+    found = _rename(_target(call), prefix, (lift,))
     if found is not None:
         return found
     return _of_no_class(call, f"nn.{prefix.lower()}")
@@ -68,17 +68,17 @@ def _target(call: LibraryCall) -> Value:
     return call.get(0, "target") or Unknown()
 
 
-def _renamed(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value | None:
+def _rename(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value | None:
     """The class, or the partial of one, under its lifted name; None for anything else.
 
     Of classes between which a flag chooses, each.
     """
     if isinstance(target, Choice | Factories):
-        options = [_renamed(one, prefix, outer) for one in target.options]
+        options = [_rename(one, prefix, outer) for one in target.options]
         known = tuple(one for one in options if one is not None)
         return replace(target, options=known) if known and len(known) == len(options) else None
     if isinstance(target, Partial):
-        inner = _renamed(target.target, prefix, outer)
+        inner = _rename(target.target, prefix, outer)
         return None if inner is None else replace(target, target=inner)
     if not isinstance(target, Class):
         return None

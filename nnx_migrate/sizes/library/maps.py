@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nnx_migrate.abstract.joining import as_array
 from nnx_migrate.abstract.questions import constant_of, is_none
-from nnx_migrate.abstract.shapes import agreed
+from nnx_migrate.abstract.shapes import fixed_size
 from nnx_migrate.abstract.values import (
     NONE,
     Array,
@@ -21,8 +21,8 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.sizes.frames import Function
-from nnx_migrate.sizes.library.axes import inserted
-from nnx_migrate.sizes.library.fallback import unmodelled
+from nnx_migrate.sizes.library.axes import insert_axis
+from nnx_migrate.sizes.library.fallback import unknown_result
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.ranks import is_row
 from nnx_migrate.sizes.unknown_builders import builds_modules
@@ -35,7 +35,7 @@ def _vmap(call: LibraryCall) -> Value:
         return Unknown("vmap of nothing")
     axes, out = call.get(1, "in_axes"), call.number(2, "out_axes", 0)
 
-    def mapped(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    def run_mapped(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         taken = _axis_of_each(axes, len(args))
         if taken is None or out is None:
             return Unknown("vmap over axes nobody knows")
@@ -51,7 +51,7 @@ def _vmap(call: LibraryCall) -> Value:
         )
         return _with(_run(call, function, given, known), out, size)
 
-    return Native(mapped)
+    return Native(run_mapped)
 
 
 def _run(
@@ -98,15 +98,15 @@ def _without(call: LibraryCall, value: Value, axis: int | None) -> Value | None:
     if array is None or axis < 0:
         return None
     if array.rank is None:  # counted from the end, the sizes after the axis stay what they are
-        return _moved(array, -1) if axis == 0 else call.behind(array, axis, -1)
-    sizes = list(array.known(array.rank))
+        return _with_front_axes(array, -1) if axis == 0 else call.behind(array, axis, -1)
+    sizes = list(array.last_sizes(array.rank))
     if axis >= array.rank:
         return None
     del sizes[axis]
     return Array(tuple(sizes), array.rank - 1)
 
 
-def _moved(array: Array, more: int) -> Array:
+def _with_front_axes(array: Array, more: int) -> Array:
     """An array of unknown rank with ``more`` axes in front."""
     return replace(array.of(array.tail, more), path=array.path)
 
@@ -114,7 +114,9 @@ def _moved(array: Array, more: int) -> Array:
 def _mapped_size(arguments: list[tuple[Value, int | None]]) -> Dim:
     """Size of the mapped axis, as some argument shows it."""
     pairs = [(as_array(one), axis) for one, axis in arguments if axis is not None]
-    return agreed([array.axis(axis) for array, axis in pairs if array and array.rank is not None])
+    return fixed_size(
+        [array.axis(axis) for array, axis in pairs if array and array.rank is not None]
+    )
 
 
 def _with(value: Value, axis: int, size: Dim = None) -> Value:
@@ -127,8 +129,8 @@ def _with(value: Value, axis: int, size: Dim = None) -> Value:
     if array is None:
         return Array((size,), 1) if isinstance(value, Static) and value != NONE else value
     if array.rank is None and axis == 0 and is_row(array):
-        return _moved(array, 1)
-    return inserted(array, axis, size)
+        return _with_front_axes(array, 1)
+    return insert_axis(array, axis, size)
 
 
 def _scan(call: LibraryCall) -> Value:
@@ -174,7 +176,7 @@ def _map(call: LibraryCall) -> Value:
     is_plain = not builds_modules(call.interpreter.project, function)
     if is_whole and is_plain and isinstance(function, _FOLLOWED):
         return Sequence(tuple(_run(call, function, row) for row in zip(*known, strict=False)))
-    return unmodelled(call)
+    return unknown_result(call)
 
 
 _FOLLOWED = (Function, Library, Native, Partial)

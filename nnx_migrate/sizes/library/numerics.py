@@ -23,7 +23,7 @@ def _kron(call: LibraryCall) -> Value:
     one, two = call.array(0), call.array(1, "b")
     if one is None or two is None or one.rank is None or one.rank != two.rank:
         return Unknown("kron of arrays of unknown or different rank")
-    pairs = zip(one.known(one.rank), two.known(one.rank), strict=True)
+    pairs = zip(one.last_sizes(one.rank), two.last_sizes(one.rank), strict=True)
     sizes: list[Dim] = [a and b and ex.binary(a, ast.Mult(), b) for a, b in pairs]
     return Array(tuple(sizes), one.rank)
 
@@ -43,7 +43,7 @@ def _categorical(call: LibraryCall) -> Value:
         return Unknown("categorical with a shape or axis of its own")
     rank = None if logits.rank is None else logits.rank - 1
     width = rank if rank is not None else max(1, len(logits.tail) - 1)
-    return Array(logits.known(width + 1)[:-1], rank)
+    return Array(logits.last_sizes(width + 1)[:-1], rank)
 
 
 def _normalize(call: LibraryCall) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
-from nnx_migrate.sizes.asked_shapes import shaped
+from nnx_migrate.sizes.asked_shapes import with_shape
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.signatures import reading
 
@@ -32,7 +32,7 @@ def _reshape_open(
     call: LibraryCall, array: Array, source: Array, cut: int, new_axes: tuple[Dim, ...]
 ) -> Value:
     """``x.reshape(y.shape[:-n] + sizes)``: when x and y agree there, only the end changes."""
-    old = list(array.known(-cut)) if cut < 0 and array.axis(-1) is not None else []
+    old = list(array.last_sizes(-cut)) if cut < 0 and array.axis(-1) is not None else []
     lead = [source.axis(cut - 1)] if cut < 0 else [source.axis(-1)]
     new = shapes.NewShape(new_axes)
     part = shapes.reshape(Array(tuple(old), len(old)), new, call.interpreter.facts)
@@ -43,7 +43,7 @@ def _reshape_open(
 
 
 def _broadcast_to(call: LibraryCall) -> Value:
-    found = shaped(call)
+    found = with_shape(call)
     return found if isinstance(found, Array) else Array()
 
 

@@ -37,7 +37,7 @@ def _first_argument(call: LibraryCall) -> Value:
     return call.args[0] if call.args else Unknown()
 
 
-def _wrapped(call: LibraryCall) -> Value:
+def _wrap(call: LibraryCall) -> Value:
     """A function with the results of the given one; without it, what makes such a function."""
     if call.args:
         return call.args[0]
@@ -61,7 +61,7 @@ ARRAYS: Summaries = {
 }
 SYMBOLS: Summaries = {
     "functools.partial": _partial,
-    **dict.fromkeys(_SAME_FUNCTION, _wrapped),
+    **dict.fromkeys(_SAME_FUNCTION, _wrap),
     "jax.ad_checkpoint.checkpoint_name": _first_argument,
     "jax.device_put": _first_argument,
     "jax.sharding.reshard": _first_argument,

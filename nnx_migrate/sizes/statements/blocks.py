@@ -17,7 +17,7 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.sizes.assignment import assign
-from nnx_migrate.sizes.decorators import decorated
+from nnx_migrate.sizes.decorators import decorate
 from nnx_migrate.sizes.flow import (
     JUMP,
     RAISE,
@@ -75,7 +75,7 @@ def _run_one(
         case ast.AugAssign(target=target, op=op, value=value):
             load = interpreter.plain_sums.get(id(statement))
             if load is None:  # kept, so that no later node gets its id
-                load = ast.copy_location(ast.BinOp(_loaded(target), op, value), statement)
+                load = ast.copy_location(ast.BinOp(_as_load(target), op, value), statement)
                 interpreter.plain_sums[id(statement)] = load
             _add_to(interpreter, target, interpreter.evaluate(load, frame), frame)
         case ast.Return(value=value):
@@ -176,7 +176,7 @@ def _add_to(interpreter: Interpreter, target: ast.expr, result: Value, frame: Fr
         assign(interpreter, target, result, frame)
 
 
-def _loaded(target: ast.expr) -> ast.expr:
+def _as_load(target: ast.expr) -> ast.expr:
     copied = ast.parse(ast.unparse(target), mode="eval").body
     return ast.copy_location(copied, target)
 
@@ -186,4 +186,4 @@ def _closure(interpreter: Interpreter, node: ast.FunctionDef, frame: Frame) -> V
     if frame.instance is not None:
         env["__instance__"] = frame.instance
     function = Function(node, frame.scope, env, None, frame.defined_in, frame)
-    return decorated(interpreter, function, node.decorator_list, frame)
+    return decorate(interpreter, function, node.decorator_list, frame)

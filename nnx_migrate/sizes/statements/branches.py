@@ -15,7 +15,7 @@ from nnx_migrate.sizes.chance import chance_sides, joined_by_chance
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.flow import RAISE, Rest
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.narrowing import assume, narrowed
+from nnx_migrate.sizes.narrowing import assume, narrow
 from nnx_migrate.sizes.presence import ALWAYS, sides
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run_branch(
     met, unmet = by_chance or sides(test, statement.test, frame)
     with (
         interpreter.on(met),
-        narrowed(interpreter.project, frame, statement.test, holds=True),
+        narrow(interpreter.project, frame, statement.test, holds=True),
     ):
         first, after_first = interpreter.run_block(statement.body, frame)
     yes, yes_attributes = frame.env, dict(frame.instance.attributes) if frame.instance else {}
@@ -45,7 +45,7 @@ def run_branch(
         frame.instance.attributes.update(attributes)
     with (
         interpreter.on(unmet),
-        narrowed(interpreter.project, frame, statement.test, holds=False),
+        narrow(interpreter.project, frame, statement.test, holds=False),
     ):
         second, after_second = interpreter.run_block(statement.orelse, frame)
     no_attributes = dict(frame.instance.attributes) if frame.instance else {}
@@ -67,9 +67,12 @@ def run_branch(
         else partial(join, test)
     )
     either = joined_by_chance if by_chance else by_test
-    frame.env = _merged(either, yes, frame.env)
-    _restore(frame, _merged(partial(join, test), yes_attributes, no_attributes))
-    return None, (*_implied(met.condition, after_first), *_implied(unmet.condition, after_second))
+    frame.env = _merge(either, yes, frame.env)
+    _restore(frame, _merge(partial(join, test), yes_attributes, no_attributes))
+    return None, (
+        *_implication(met.condition, after_first),
+        *_implication(unmet.condition, after_second),
+    )
 
 
 def _beyond(end: str, test: Expr | None, after: Rest) -> Rest:
@@ -77,7 +80,7 @@ def _beyond(end: str, test: Expr | None, after: Rest) -> Rest:
     return after if end == RAISE or test == ALWAYS else (test, *after)
 
 
-def _implied(test: Expr | None, after: Rest) -> Rest:
+def _implication(test: Expr | None, after: Rest) -> Rest:
     """What holds after a branch that some of its runs did not leave."""
     if not after or test == ALWAYS:  # chance may lead around it
         return ()
@@ -94,7 +97,7 @@ def _restore(frame: Frame, attributes: dict[str, Value]) -> None:
         frame.instance.attributes.update(attributes)
 
 
-def _merged(
+def _merge(
     join: Callable[[Value, Value], Value], yes: dict[str, Value], no: dict[str, Value]
 ) -> dict[str, Value]:
     names = {**yes, **no}

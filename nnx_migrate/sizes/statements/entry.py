@@ -14,7 +14,7 @@ from nnx_migrate.abstract.lists import with_perhaps
 from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.sizes.statements.widening import common_axes, widened
+from nnx_migrate.sizes.statements.widening import common_axes, widen
 from nnx_migrate.source.walking import each, is_name, walk
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Rounds:
         return all(id(one) in grown for one in inside if is_name(one, name))
 
 
-def shortened(statement: ast.For) -> set[str]:
+def shrinking_locals(statement: ast.For) -> set[str]:
     """Locals that rounds rebind to a part of themselves: ``rest = rest[:-1]``."""
     return {
         target.id
@@ -94,7 +94,7 @@ def last_of(value: Value | None) -> Expr | None:
     return array.axis(-1) if array else None
 
 
-def weakened(
+def weaken(
     rounds: Rounds, entry: Entry, start: Mapping[str, Value], end: Mapping[str, Value]
 ) -> bool:
     """Forget what a round that ended with ``end`` changed, last sizes aside; whether it did."""
@@ -110,7 +110,7 @@ def weakened(
         if before is not None and one is not None and two is not None:
             new: Value = _same_axes(old, before, one, two)
         else:
-            new = widened(old, latest, name, rounds.statement.lineno)
+            new = widen(old, latest, name, rounds.statement.lineno)
         if new != old:
             entry.values[name] = new
             changed = True
@@ -130,7 +130,7 @@ def _same_axes(old: Value, before: Array, start: Array, latest: Array) -> Value:
     kept = common.with_last(before.axis(-1)) if before.rank != 0 else before
     width = max(len(before.tail), len(kept.tail))
     ranks = [(one.rank, one.least, one.origin) for one in (before, kept)]
-    if ranks[0] == ranks[1] and before.known(width) == kept.known(width):
+    if ranks[0] == ranks[1] and before.last_sizes(width) == kept.last_sizes(width):
         return old
     return kept
 

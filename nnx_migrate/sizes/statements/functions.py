@@ -25,7 +25,7 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.lifts import call_lifted
+from nnx_migrate.sizes.lifts import call_through_lifts
 from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.names import positional_names
@@ -60,11 +60,11 @@ def call_function(
     if not lifts or not isinstance(node, ast.FunctionDef):
         return run_function(interpreter, function, args, kwargs)
     own = args[:1] if function.owner is None else ()
-    args = tuple(map(interpreter.settled, args[len(own) :]))
+    args = tuple(map(interpreter.as_array, args[len(own) :]))
     if takes_last(lifts, args):
         reason = f"a decorator of {node.name} takes away the last axis of what it is given"
         interpreter.refuse(interpreter.root.info.node, reason)
-    return call_lifted(
+    return call_through_lifts(
         lifts, args, lambda given: run_function(interpreter, function, (*own, *given), kwargs)
     )
 
@@ -90,7 +90,7 @@ def run_function(
         frame.env.pop("__own__")
     frame.depth = len(interpreter.conditions)
     defaults = _bind(interpreter, function, frame, args, kwargs)
-    with _entered(interpreter, function, frame):
+    with _enter(interpreter, function, frame):
         result = _run_body(interpreter, node, frame)
     if any(one is old for one in defaults for old in frame.mutations):
         return Unknown("a default that calls change")  # ``def width(seen=[2]): seen.append(...)``
@@ -103,11 +103,11 @@ def _run_body(interpreter: Interpreter, node: ast.FunctionDef | ast.Lambda, fram
     flow = interpreter.run(node.body, frame)
     if flow is None:
         frame.returns.append((None, NONE))
-    return _returned(frame)
+    return _result(frame)
 
 
 @contextmanager
-def _entered(interpreter: Interpreter, function: Function, frame: Frame) -> Iterator[None]:
+def _enter(interpreter: Interpreter, function: Function, frame: Frame) -> Iterator[None]:
     """Run a function; what it changes is changed for its callers and for what stands around it."""
     interpreter.frames.append(frame)
     try:
@@ -154,7 +154,7 @@ def _is_decorated(node: ast.AST, name: str) -> bool:
     return any(is_name(one, name) for one in decorators)
 
 
-def _returned(frame: Frame) -> Value:
+def _result(frame: Frame) -> Value:
     if not frame.returns:
         return Unknown("the function never returns")
     result = frame.returns[-1][1]

@@ -20,8 +20,8 @@ from nnx_migrate.sizes.statements.entry import (
     Rounds,
     last_of,
     lose,
-    shortened,
-    weakened,
+    shrinking_locals,
+    weaken,
 )
 from nnx_migrate.source.names import unused_name
 from nnx_migrate.source.walking import names_in, walk
@@ -67,7 +67,7 @@ def settled_entry(rounds: Rounds) -> Entry:
     """Run rounds until their end agrees with their start; the last run is the one that counts."""
     interpreter, before = rounds.interpreter, _snapshot(rounds.interpreter)
     entry, settled = Entry(dict(rounds.frame.env)), set[str]()
-    for name in shortened(rounds.statement):
+    for name in shrinking_locals(rounds.statement):
         if isinstance(entry.values.get(name), Argument):
             entry.values[name] = Unknown("what is left of a tuple or an array")
     while True:
@@ -80,13 +80,13 @@ def settled_entry(rounds: Rounds) -> Entry:
         finally:
             if entry.symbols:
                 interpreter.carrying.pop()
-        changed = [weakened(rounds, entry, begun, end) for end in ends]
-        moved = _moved(entry, begun, ends)
+        changed = [weaken(rounds, entry, begun, end) for end in ends]
+        moved = _moving_names(entry, begun, ends)
         if not any(changed) and not _follow(rounds, entry, ends, moved, settled):
             return entry
 
 
-def _moved(entry: Entry, start: dict[str, Value], ends: list[dict[str, Value]]) -> set[str]:
+def _moving_names(entry: Entry, start: dict[str, Value], ends: list[dict[str, Value]]) -> set[str]:
     """Arrays whose known last size some round changes."""
     found = set()
     for name, old in entry.values.items():
@@ -156,7 +156,7 @@ def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None
         return False
     if not rounds.frame.own:
         return True
-    places = [pair for owner in _owners(rounds) for pair in _spelled(rounds, owner, first, last)]
+    places = [pair for owner in _owners(rounds) for pair in _spell(rounds, owner, first, last)]
     return all(map(spellable, places))
 
 
@@ -193,7 +193,7 @@ def _ends_with_its_owner(rounds: Rounds) -> bool:
     return len(owners) == 1 and (rounds.loop.ends or owners[0] is rounds.statement)
 
 
-def _spelled(rounds: Rounds, owner: ast.AST, first: Expr, last: Expr) -> tuple[Expr, Expr]:
+def _spell(rounds: Rounds, owner: ast.AST, first: Expr, last: Expr) -> tuple[Expr, Expr]:
     """Both sizes in the names of the source: before ``owner``, and at the end of its rounds."""
     names = rounds.interpreter.loop_names
     return names.at(first, owner), names.at(last, inside(owner))
@@ -214,7 +214,7 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     interpreter.nested_carries |= {symbol} if interpreter.carrying else set()
     if frame.own and not is_said:
         for owner in _owners(rounds):
-            before, latest = _spelled(rounds, owner, first, last)
+            before, latest = _spell(rounds, owner, first, last)
             interpreter.carries.setdefault(id(owner), []).append((symbol, before, latest))
     final = ex.substitute(last, loop.last)
     variables = {loop.variable(one) for one in names_in(rounds.statement.target)}
@@ -223,7 +223,7 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     end = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
     if not local:
         is_free = final == last and runs(loop)  # known without the loop
-        without = final if _is_kept(rounds, symbol, last) else ended(loop, first, final)
+        without = final if _is_kept(rounds, symbol, last) else end_size(loop, first, final)
         # Heirs of the class cannot read the local of its loop.
         if (is_free or end is not None) and not is_said:
             interpreter.endings[symbol] = without or final
@@ -245,7 +245,7 @@ def runs(loop: Loop) -> bool:
     return bool(loop.first) or (least is not None and least > 0)
 
 
-def ended(loop: Loop, first: Expr, final: Expr) -> Expr | None:
+def end_size(loop: Loop, first: Expr, final: Expr) -> Expr | None:
     """The size after a loop, which may have had no round: ``for f in self.widths[:-1]``.
 
     Unknown where it was unknown at the start.

@@ -31,15 +31,15 @@ from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.flow import RETURN
 from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.sizes.lists import lose_handed
+from nnx_migrate.sizes.lists import lose_arguments
 from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of
 from nnx_migrate.sizes.statements.loop_carry import (
     carry,
-    ended,
+    end_size,
     runs,
     settled_entry,
 )
-from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
+from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widen
 from nnx_migrate.source.bindings import binds_always, breaks, target_names
 from nnx_migrate.source.changes import changed_names
 from nnx_migrate.source.walking import each, names_in, walk
@@ -52,7 +52,7 @@ _MOST_ROUNDS = 16  # of a ``while`` loop, before what still changes is unknown
 
 def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | None:
     """Run a ``for`` loop; what ended the block early, or None."""
-    _lose_changed(statement, frame)
+    _lose_mutations(statement, frame)
     iteration = iterate(interpreter, statement.iter, statement.target, frame, statement)
     jumps, frame.jumps = frame.jumps, []
     try:
@@ -88,12 +88,12 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
         frame.jumps = jumps
 
 
-def _lose_changed(statement: ast.For, frame: Frame) -> None:
+def _lose_mutations(statement: ast.For, frame: Frame) -> None:
     """``for one in [ws, vs]: one[0] = 2`` changes what it goes through, whichever that is."""
     changed = (name for one in statement.body for name in changed_names(one))
     if not {*target_names(statement.target)}.isdisjoint(changed):
         through = (frame.env.get(one.id) for one in each(statement.iter, ast.Name))
-        lose_handed([one for one in through if one is not None], frame)
+        lose_arguments([one for one in through if one is not None], frame)
 
 
 def run_while(interpreter: Interpreter, statement: ast.While, frame: Frame) -> None:
@@ -111,7 +111,7 @@ def run_while(interpreter: Interpreter, statement: ast.While, frame: Frame) -> N
         kept = dict(start)
         for end in (dict(frame.env), *frame.jumps):
             for name, old in kept.items():
-                kept[name] = widened(old, end.get(name, old), name, statement.lineno)
+                kept[name] = widen(old, end.get(name, old), name, statement.lineno)
         changed = [name for name, old in start.items() if kept[name] != old]
         is_settled = not changed and frame.env.keys() <= start.keys()
         frame.env = {**frame.env, **kept}
@@ -154,7 +154,7 @@ def _choose_by_rounds(
     for name in start.keys() & frame.env.keys() - entry.symbols.keys():
         now, first, last = frame.env[name], last_of(start[name]), last_of(frame.env[name])
         if isinstance(now, Array) and first is not None and last is not None:
-            frame.env[name] = now.with_last(ended(rounds.loop, first, last))
+            frame.env[name] = now.with_last(end_size(rounds.loop, first, last))
 
 
 def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loop) -> None:
@@ -208,7 +208,7 @@ def _join_jumps(frame: Frame, jumps: list[dict[str, Value]], statement: ast.For)
     """Keep what also holds where a round ended early."""
     for jump in jumps:
         for name in frame.env.keys() & jump.keys():
-            both = widened(frame.env[name], jump[name], name, statement.lineno)
+            both = widen(frame.env[name], jump[name], name, statement.lineno)
             frame.env[name] = both
 
 

@@ -38,7 +38,7 @@ def is_varying(identifier: str) -> bool:
     return identifier.startswith(_VARYING)
 
 
-def widened(old: Value, new: Value, name: str, line: int) -> Value:
+def widen(old: Value, new: Value, name: str, line: int) -> Value:
     """What ``old`` (before a round) and ``new`` (after it) have in common.
 
     ``name`` and ``line`` say which local of which loop it is.
@@ -48,10 +48,10 @@ def widened(old: Value, new: Value, name: str, line: int) -> Value:
     match old, new:
         case (Sequence(), Sequence()) if len(old.items) == len(new.items):
             pairs = zip(old.items, new.items, strict=True)
-            return Sequence(tuple(widened(a, b, name, line) for a, b in pairs), old.is_list)
+            return Sequence(tuple(widen(a, b, name, line) for a, b in pairs), old.is_list)
         case (Record(), Record()) if old.entries.keys() == new.entries.keys():
             entries = {
-                key: widened(value, new.entries[key], f"{name}_{key}", line)
+                key: widen(value, new.entries[key], f"{name}_{key}", line)
                 for key, value in old.entries.items()
             }
             return Record(entries, old.default)
@@ -62,14 +62,14 @@ def widened(old: Value, new: Value, name: str, line: int) -> Value:
         return common_axes(one, two)
     held, added = items_of(old), items_of(new)
     if held is not None and added is not None:
-        return RepeatedItem(_joined([*held, *added], name, line)) if held or added else old
+        return RepeatedItem(_join([*held, *added], name, line)) if held or added else old
     return Unknown("a loop changes it", first=old)
 
 
-def _joined(items: list[Value], name: str, line: int) -> Value:
+def _join(items: list[Value], name: str, line: int) -> Value:
     result = items[0]
     for one in items[1:]:
-        result = widened(result, one, name, line)
+        result = widen(result, one, name, line)
     return result
 
 
@@ -93,7 +93,7 @@ def common_axes(one: Array, two: Array) -> Array:
     width = max(len(one.tail), len(two.tail), 1)
     if rank is not None:
         width = min(width, rank)
-    pairs = zip(one.known(width), two.known(width), strict=True)
+    pairs = zip(one.last_sizes(width), two.last_sizes(width), strict=True)
     return common_rank([one, two], tuple(a if a == b else None for a, b in pairs))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value
-from nnx_migrate.sizes.asked_shapes import shaped
+from nnx_migrate.sizes.asked_shapes import with_shape
 from nnx_migrate.sizes.library_call import LibraryCall
 from nnx_migrate.sizes.signatures import reading
 
@@ -40,14 +40,14 @@ def _dot_general(call: LibraryCall) -> Value:
     counted = {axis % right.rank for axis in axes if isinstance(axis, int)}
     if len(counted) != len(axes) or right.rank == len(axes):
         return Unknown("a product whose last axis is the left side's")
-    sizes = right.known(right.rank)
+    sizes = right.last_sizes(right.rank)
     kept = tuple(size for axis, size in enumerate(sizes) if axis not in counted)
     rank = left.rank + len(kept) - len(axes) if left.rank is not None else None
     return Array(kept, rank, least=len(kept))
 
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
-    "jax.image.resize": reading("image shape method antialias precision", shaped),
+    "jax.image.resize": reading("image shape method antialias precision", with_shape),
     "jax.lax.conv_general_dilated": _convolution,
     "jax.lax.dot_general": _dot_general,
 }

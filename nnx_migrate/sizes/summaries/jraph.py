@@ -23,7 +23,7 @@ def _graph(value: Value) -> Record | None:
     return value if isinstance(value, Record) else None
 
 
-def _given(call: LibraryCall, index: int, name: str) -> Value | None:
+def _argument(call: LibraryCall, index: int, name: str) -> Value | None:
     value = call.get(index, name)
     return None if value is None or is_none(value) else value
 
@@ -37,7 +37,7 @@ def _apply(call: LibraryCall, function: Value | None, *inputs: Value) -> Value:
 def _map_features(call: LibraryCall) -> Value:
     """``GraphMapFeatures(embed_edge_fn, embed_node_fn, embed_global_fn)``."""
     edge, node, whole = (
-        _given(call, i, f"embed_{n}_fn") for i, n in enumerate(("edge", "node", "global"))
+        _argument(call, i, f"embed_{n}_fn") for i, n in enumerate(("edge", "node", "global"))
     )
 
     def embed(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
@@ -59,9 +59,9 @@ def _map_features(call: LibraryCall) -> Value:
 
 def _network(call: LibraryCall) -> Value:
     """``GraphNetwork(update_edge_fn, update_node_fn, update_global_fn)``: edges, nodes, globals."""
-    edge = _given(call, 0, "update_edge_fn")
-    node = _given(call, 1, "update_node_fn")
-    whole = _given(call, 2, "update_global_fn")
+    edge = _argument(call, 0, "update_edge_fn")
+    node = _argument(call, 1, "update_node_fn")
+    whole = _argument(call, 2, "update_global_fn")
 
     def update(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         graph = _graph(args[0]) if args else None
@@ -78,7 +78,7 @@ def _network(call: LibraryCall) -> Value:
 
 def _convolution(call: LibraryCall) -> Value:
     """``GraphConvolution(update_node_fn, ...)``: nodes only; aggregation keeps the last axis."""
-    node = _given(call, 0, "update_node_fn")
+    node = _argument(call, 0, "update_node_fn")
 
     def update(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         graph = _graph(args[0]) if args else None
@@ -89,23 +89,23 @@ def _convolution(call: LibraryCall) -> Value:
     return Native(update)
 
 
-def _concatenated(call: LibraryCall) -> Value:
+def _concatenate(call: LibraryCall) -> Value:
     """``concatenated_args(update)``: all array arguments joined along the last axis."""
-    function = _given(call, 0, "update")
+    function = _argument(call, 0, "update")
 
-    def joined(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    def join(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         arrays = [as_array(one) for one in (*args, *kwargs.values())]
         sizes = [array.axis(-1) for array in arrays if array]
         known = [size for size in sizes if size is not None]
         total = ex.total(known) if len(known) == len(arrays) else None
         return _apply(call, function, Array((total,), None))
 
-    return Native(joined)
+    return Native(join)
 
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
     "jraph.GraphMapFeatures": _map_features,
     "jraph.GraphNetwork": _network,
     "jraph.GraphConvolution": _convolution,
-    "jraph.concatenated_args": _concatenated,
+    "jraph.concatenated_args": _concatenate,
 }

@@ -7,7 +7,11 @@ import pytest
 from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.page import Page
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.writing.document import described, documented, init_docstring
+from nnx_migrate.rewrite.classes.writing.document import (
+    describe,
+    docstring_with_arguments,
+    init_docstring,
+)
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from tests.rewrite.projects import only, rewrite
 
@@ -52,7 +56,7 @@ def rewritten(docstring: str, value: str = "x") -> str:
     ],
 )
 def test_an_argument_in_words(argument: SizeArgument, text: str) -> None:
-    assert described(argument) == text
+    assert describe(argument) == text
 
 
 WIDTH_OF_X = [SizeArgument("in_features", argument="x")]
@@ -82,7 +86,7 @@ WIDTH_OF_X = [SizeArgument("in_features", argument="x")]
     ],
 )
 def test_a_docstring_gets_a_paragraph(before: str, after: str) -> None:
-    assert documented(before, WIDTH_OF_X, "    ", "    ") == after
+    assert docstring_with_arguments(before, WIDTH_OF_X, "    ", "    ") == after
 
 
 @pytest.mark.parametrize(
@@ -107,11 +111,11 @@ def test_a_docstring_gets_a_paragraph(before: str, after: str) -> None:
     ],
 )
 def test_arguments_join_those_that_the_docstring_lists(before: str, after: str) -> None:
-    assert documented(before, WIDTH_OF_X, "  ", "  ") == after
+    assert docstring_with_arguments(before, WIDTH_OF_X, "  ", "  ") == after
 
 
 def test_entries_keep_to_the_width_of_the_file() -> None:
-    found = documented('"""A layer."""', WIDTH_OF_X, "    ", "    ", width=40)
+    found = docstring_with_arguments('"""A layer."""', WIDTH_OF_X, "    ", "    ", width=40)
     assert found is not None
     assert found.splitlines()[3:] == [
         "        in_features: size of the last",
@@ -122,7 +126,7 @@ def test_entries_keep_to_the_width_of_the_file() -> None:
 
 @pytest.mark.parametrize("literal", ["'A layer.'", '"A " "layer."', '"""A""" "B"', '("""A""")'])
 def test_a_docstring_that_is_not_one_literal_in_triple_quotes_stays(literal: str) -> None:
-    assert documented(literal, WIDTH_OF_X, "    ", "    ") is None
+    assert docstring_with_arguments(literal, WIDTH_OF_X, "    ", "    ") is None
 
 
 def test_a_class_with_a_docstring_documents_every_argument() -> None:

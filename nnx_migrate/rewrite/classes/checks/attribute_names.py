@@ -50,7 +50,7 @@ def checked_attributes(
     for one in every:
         # What setup keeps, it may keep under the name in Linen.
         left = {_OF_NNX} if id(one.call) in inside else {_OF_NNX, _KEPT}
-        names = _automatic(one, meant) if one.name is None else _called(one.name, pattern, meant)
+        names = _automatic(one, meant) if one.name is None else _words(one.name, pattern, meant)
         found = (word for word in names if meant[word] not in left)
         name = next((word for word in found if not _is_kept(cls, one, word, meant)), None)
         if name is None or (name in others and _name(one) == name):
@@ -114,7 +114,7 @@ def _automatic(item: Item, words: Collection[str]) -> Iterator[str]:
     return filter(re.compile(rf"(?:{kinds})_\d+").fullmatch, words)
 
 
-def _called(name: ast.expr, strings: str, words: Collection[str]) -> Iterator[str]:
+def _words(name: ast.expr, strings: str, words: Collection[str]) -> Iterator[str]:
     """Those of the words that an expression may be."""
     return filter(re.compile(_pattern(name, strings)).fullmatch, words)
 

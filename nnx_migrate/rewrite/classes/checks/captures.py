@@ -50,7 +50,7 @@ def check_captures(
             reads, receiver_of(method), items, held, _members(project), in_setup=in_setup
         )
         for statement in statements(method.body):
-            stored = _stored(statement, values, items, in_setup=in_setup)
+            stored = _stored_values(statement, values, items, in_setup=in_setup)
             for found in (one for value in stored for one in captures.of(value)):
                 raise ClassRefused(found, _KEPT, "pass it where it is called", RULE)
             captures.note(statement)
@@ -78,7 +78,7 @@ def _stored_by_bases(cls: ClassInfo) -> Iterator[str]:
                     yield one.attr
 
 
-def _stored(
+def _stored_values(
     statement: ast.stmt,
     values: Mapping[int, Attribute],
     items: Mapping[int, Item],

@@ -47,7 +47,7 @@ def check_collections(items: Mapping[int, Item]) -> None:
             )
 
 
-def check_mangled(items: Iterable[Item]) -> None:
+def check_private_names(items: Iterable[Item]) -> None:
     """Refuse names that Python takes for private in a class: ``self.__w`` is ``_Model__w``, ``"__w"`` is not.
 
     Raises:
@@ -59,7 +59,7 @@ def check_mangled(items: Iterable[Item]) -> None:
             names += [*item.site.numbers, item.site.class_name]
         for name in names:
             if isinstance(name, str) and _is_private(name):
-                raise _mangled(item.call, name)
+                raise _private_name_refusal(item.call, name)
 
 
 def check_named_arguments(cls: ClassInfo, items: Mapping[int, Item]) -> None:
@@ -104,7 +104,7 @@ def _is_private(name: str) -> bool:
     return name.startswith("__") and not name.endswith("__")
 
 
-def _mangled(node: ast.AST, name: str) -> ClassRefused:
+def _private_name_refusal(node: ast.AST, name: str) -> ClassRefused:
     return ClassRefused(
         node,
         f"Python takes {name!r} for private, and changes it where it is an attribute",
@@ -184,7 +184,7 @@ def _is_in(item: Item, collection: str | None) -> bool:
     return item.kind is ItemKind.PARAM and collection in (None, "params")
 
 
-def check_stored(attributes: Iterable[Attribute]) -> None:
+def check_own_names(attributes: Iterable[Attribute]) -> None:
     """Refuse a variable or submodule of ``setup`` whose own name is another attribute's.
 
     ``self.w = self.param("k", ...)`` is stored as ``k``; so is ``self.k = 3``. A list of submodules is read
@@ -204,7 +204,7 @@ def check_stored(attributes: Iterable[Attribute]) -> None:
                 "names",
             )
         if one.kind is Kind.STRUCTURE and _is_private(one.name):  # its submodules' names are texts
-            raise _mangled(one.value, one.name)
+            raise _private_name_refusal(one.value, one.name)
         if one.storage_name is None:
             continue
         for other in known:

@@ -25,7 +25,7 @@ def check_every_call(cls: ClassInfo) -> None:
     """
     for method in run_by_setup(cls):
         receiver = receiver_of(method)
-        for node in _unguarded(method, receiver):
+        for node in _later_nodes(method, receiver):
             if _changes(node, receiver):
                 raise ClassRefused(
                     node,
@@ -86,10 +86,10 @@ def run_by_setup(cls: ClassInfo) -> list[ast.FunctionDef]:
     return found
 
 
-def _unguarded(node: ast.AST, receiver: str) -> Iterator[ast.AST]:
+def _later_nodes(node: ast.AST, receiver: str) -> Iterator[ast.AST]:
     """The nodes that run outside of the initial call, too."""
     yield node
     for child in ast.iter_child_nodes(node):
         guarded = isinstance(node, ast.If) and child in node.body
         if not (guarded and self_call(node.test, receiver) == "is_initializing"):  # type: ignore[attr-defined]
-            yield from _unguarded(child, receiver)
+            yield from _later_nodes(child, receiver)

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.class_values import CLASS_LIFTS
 from nnx_migrate.rewrite.classes.checks.conflicts import (
     check_collections,
-    check_mangled,
     check_named_arguments,
+    check_private_names,
     check_put,
     check_sown,
 )
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
-from nnx_migrate.rewrite.classes.variables.submodule_names import check_asked
+from nnx_migrate.rewrite.classes.variables.submodule_names import check_questions
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -222,10 +222,10 @@ def check_items(
     """
     every = {**items, **in_helpers}
     check_collections(every)
-    check_mangled(every.values())
+    check_private_names(every.values())
     check_sown(cls, every)
     check_put(cls, every)
-    check_asked(cls, every)
+    check_questions(cls, every)
     check_named_arguments(cls, items)
     homes = {id(one) for one in (cls.methods.get("setup"), compact)}
     for name, method in cls.methods.items():
@@ -243,7 +243,7 @@ def check_items(
             )
 
 
-def check_given(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+def check_field_parameters(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     """Refuse a parameter that a submodule of a class of the project gets as a field.
 
     Linen builds the submodule at every call; ``__init__`` would hand it the first value for good.

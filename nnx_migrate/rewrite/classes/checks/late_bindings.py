@@ -26,7 +26,7 @@ def check_late_bindings(cls: ClassInfo) -> None:
     for method in cls.methods.values():
         for node in walk(method):
             names, body = _rounds(node)
-            for function in _stored(body) if names else ():
+            for function in _stored_functions(body) if names else ():
                 read = names_in(function) - names_bound_below(function)
                 if read & names:
                     raise ClassRefused(
@@ -54,7 +54,7 @@ def _targets(node: _Comprehension) -> set[str]:
     return {name for one in node.generators for name in target_names(one.target)}
 
 
-def _stored(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+def _stored_functions(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """Functions that some code puts into a container."""
     nodes = [node for part in body for node in walk(part)]
     named: dict[str, ast.AST] = {one.name: one for one in nodes if isinstance(one, ast.FunctionDef)}

@@ -38,7 +38,7 @@ def check_lazy_forms(
             _check(node, project.linen[name], context, is_stated=False)
     for site in sizes.sites.values():
         is_stated = site.kind is SiteKind.CLASS
-        for cls in _built(project, site, context) if site.is_lazy else ():
+        for cls in _explicit_classes(project, site, context) if site.is_lazy else ():
             _check(site.call, cls, context, is_stated=is_stated)
 
 
@@ -46,17 +46,19 @@ def _check(place: ast.expr, cls: ClassInfo, context: ConversionContext, *, is_st
     try:
         more = declarations(cls, context.new_arguments.get(cls.name, ()))
     except NoLazyForm as problem:
-        raise _refused(place, cls, str(problem)) from problem
+        raise _refusal(place, cls, str(problem)) from problem
     if more and not is_stated:
-        raise _refused(place, cls, f"the name of its size {min(more)} does not say what it is")
+        raise _refusal(place, cls, f"the name of its size {min(more)} does not say what it is")
 
 
-def _refused(place: ast.expr, cls: ClassInfo, reason: str) -> ClassRefused:
+def _refusal(place: ast.expr, cls: ClassInfo, reason: str) -> ClassRefused:
     text = f"the first call tells the sizes of {cls.node.name}, which has no lazy form: {reason}"
     return ClassRefused(place, text, "give the size as a field", "sizes")
 
 
-def _built(project: Project, site: Site, context: ConversionContext) -> Iterator[ClassInfo]:
+def _explicit_classes(
+    project: Project, site: Site, context: ConversionContext
+) -> Iterator[ClassInfo]:
     """The explicit classes that a constructor call may build, of a value all that fields may hold."""
     if site.kind is SiteKind.LAYER:
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from nnx_migrate.rewrite.classes.checks.lazy_uses import LazyUses, check_methods, more_than_called
+from nnx_migrate.rewrite.classes.checks.lazy_uses import LazyUses, beyond_calls, check_methods
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.reading.holders import Holders
 from nnx_migrate.sizes.result import ClassSizes, SiteKind
@@ -56,7 +56,7 @@ class LazyModuleFields:
         takes = partial(self._hands_on, at)
         try:
             if any(one.fact is not None for one in sizes.new_arguments):
-                raise more_than_called(cls.node, "its initial call decides which submodules it has")
+                raise beyond_calls(cls.node, "its initial call decides which submodules it has")
             check_methods(self.project, cls)
             for method in cls.every_method:
                 LazyUses(self.project, cls, method, handed, modules, classes, takes=takes).check()

@@ -21,8 +21,8 @@ from nnx_migrate.rewrite.class_values import class_values
 from nnx_migrate.rewrite.classes.checks.lazy_arguments import LazyArguments
 from nnx_migrate.rewrite.classes.checks.lazy_uses import (
     LazyUses,
+    beyond_calls,
     check_methods,
-    more_than_called,
 )
 from nnx_migrate.rewrite.classes.checks.variable_paths import leads_past_lazy
 from nnx_migrate.rewrite.classes.data import ConversionContext
@@ -59,9 +59,7 @@ def check_lazy_submodules(
     found = _Submodules(project, cls, items, sizes, context, inherited)
     for name in sorted(_held_classes(project, cls, sizes)):
         if context.holds_lazy(name) and name not in context.lifted_classes:
-            raise more_than_called(
-                cls.node, f"it has {name}, which holds lazy submodules, as a value"
-            )
+            raise beyond_calls(cls.node, f"it has {name}, which holds lazy submodules, as a value")
     partials = [*_lazy_partials(project, cls, sizes, context, class_names)]
     if not found.inside and not inherited:
         return False
@@ -69,7 +67,7 @@ def check_lazy_submodules(
         reason = (
             "what the initial call is given decides which submodules there are, and some are lazy"
         )
-        raise more_than_called(cls.node, reason)
+        raise beyond_calls(cls.node, reason)
     found.check_constructors()
     found.check_arguments(class_names, partials)
     check_methods(project, cls)
@@ -120,12 +118,12 @@ class _Submodules:
             site = self.sizes.sites[key]
             known = site.kind is SiteKind.CLASS or key in self.lazy
             if key not in self.items or not known or site.out_variable is not None:
-                raise more_than_called(
+                raise beyond_calls(
                     site.call, f"{site.symbol} is lazy, and is built by more than a call of it"
                 )
             built = built_classes(self.project, site.symbol)
             if self.cls in built:
-                raise more_than_called(site.call, "it builds itself, and holds lazy submodules")
+                raise beyond_calls(site.call, "it builds itself, and holds lazy submodules")
             for one in built if site.symbol in self.context.lazy else ():
                 _check_class(one, site.call)
 
@@ -239,7 +237,7 @@ def _check_class(cls: ClassInfo, call: ast.Call) -> None:
         one.attr == "parent" for owner in cls.mro for one in each(owner.node, ast.Attribute)
     ):
         what = "is decorated" if decorated else "reads its parent"
-        raise more_than_called(call, f"{cls.node.name} is lazy, and {what}")
+        raise beyond_calls(call, f"{cls.node.name} is lazy, and {what}")
 
 
 def _lazy_partials(
@@ -260,5 +258,5 @@ def _lazy_partials(
         calls = value.calls if value is not None else ()
         sites = [sizes.sites.get(id(call)) for call in calls]
         if value is None or any(one is None or not context.is_lazy(one) for one in sites):
-            raise more_than_called(cls.node, f"it has {symbol}, which is lazy, as a value")
+            raise beyond_calls(cls.node, f"it has {symbol}, which is lazy, as a value")
         yield from value.partials

@@ -35,7 +35,7 @@ _PLAIN = frozenset(
 )
 
 
-def more_than_called(node: ast.AST, reason: str) -> ClassRefused:
+def beyond_calls(node: ast.AST, reason: str) -> ClassRefused:
     """Why a class that does more with a lazy submodule than to call it is lazy itself."""
     return ClassRefused(node, reason, "call the submodule in a method of the class", RULE)
 
@@ -51,7 +51,7 @@ def check_methods(project: Project, cls: ClassInfo) -> None:
             decorators = project.decorators(owner, method)
             if not _PLAIN.issuperset(decorators):
                 reason = f"{method.name} is decorated, and lazy submodules are called in it"
-                raise more_than_called(method, reason)
+                raise beyond_calls(method, reason)
             _check_reads(project, cls, method)
 
 
@@ -65,13 +65,11 @@ def _check_reads(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> N
             ):
                 if "property" not in _decorators(project, cls, attr):
                     reason = f"{attr} is a value here, and lazy submodules are called in it"
-                    raise more_than_called(node, reason)
+                    raise beyond_calls(node, reason)
             case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=name), *_]) if (
                 name == receiver
             ):
-                raise more_than_called(
-                    node, "which submodule it gets is not known, and some are lazy"
-                )
+                raise beyond_calls(node, "which submodule it gets is not known, and some are lazy")
 
 
 def _decorators(project: Project, cls: ClassInfo, name: str) -> Collection[str]:
@@ -122,11 +120,9 @@ class LazyUses:
             if not self.lazy.has(node, self.method):
                 continue
             if id(node) in inner:
-                raise more_than_called(
-                    node, "a lazy submodule is used in a function inside the method"
-                )
+                raise beyond_calls(node, "a lazy submodule is used in a function inside the method")
             if not self._is_fine(node, above):
-                raise more_than_called(node, "a lazy submodule is more than called here")
+                raise beyond_calls(node, "a lazy submodule is more than called here")
 
     def _is_fine(self, node: ast.AST, above: Mapping[int, ast.AST]) -> bool:
         outer = above[id(node)]

@@ -34,13 +34,13 @@ def check_nnx_names(cls: ClassInfo) -> None:
       Refused: a base behind the module class defines such a name, the class asks whether it has one,
         or it defines one that NNX itself uses.
     """
-    in_bodies = {name: owner for owner in reversed(cls.mro) for name in _defined(owner)}
-    for taken in sorted(_stored(cls) & INTERNAL):
+    in_bodies = {name: owner for owner in reversed(cls.mro) for name in _body_names(owner)}
+    for taken in sorted(_instance_names(cls) & INTERNAL):
         raise ClassRefused(
             cls.node, f"NNX uses {taken!r} of its modules itself", "rename it", "names"
         )
     for owner in _behind(cls):
-        hidden = {name for name in _defined(owner) & PUBLIC if in_bodies[name] is owner}
+        hidden = {name for name in _body_names(owner) & PUBLIC if in_bodies[name] is owner}
         if hidden:
             raise ClassRefused(
                 cls.node,
@@ -50,7 +50,7 @@ def check_nnx_names(cls: ClassInfo) -> None:
             )
     for method in cls.methods.values():
         for call in each(method, ast.Call):
-            name = _asked(call, receiver_of(method))
+            name = _hasattr_name(call, receiver_of(method))
             if name in PUBLIC - in_bodies.keys():
                 raise ClassRefused(
                     call,
@@ -63,27 +63,27 @@ def check_nnx_names(cls: ClassInfo) -> None:
 def _behind(cls: ClassInfo) -> Iterator[ClassInfo]:
     """Plain classes that stand behind nn.Module among the class's own bases."""
     is_behind = False
-    plain = {one.qualified: one for one in cls.parents if not one.linen}
-    linen = {one.qualified for one in cls.parents if one.linen}
+    plain = {one.qualname: one for one in cls.parents if not one.linen}
+    linen = {one.qualname for one in cls.parents if one.linen}
     for symbol in cls.bases:
         if is_behind and symbol in plain:
             yield from plain[symbol].mro
         is_behind = is_behind or symbol in linen or is_linen_class(symbol)
 
 
-def _defined(cls: ClassInfo) -> set[str]:
+def _body_names(cls: ClassInfo) -> set[str]:
     """What the body of a class binds."""
     return {name for one in cls.node.body for name in bound_names(one)}
 
 
-def _stored(cls: ClassInfo) -> set[str]:
+def _instance_names(cls: ClassInfo) -> set[str]:
     """What the bodies of a class and its bases bind, and what their methods assign."""
     stored = (each(one.node, ast.Attribute) for one in cls.mro)
     names = {node.attr for found in stored for node in found if isinstance(node.ctx, ast.Store)}
-    return names.union(*map(_defined, cls.mro))
+    return names.union(*map(_body_names, cls.mro))
 
 
-def _asked(call: ast.Call, receiver: str) -> str | None:
+def _hasattr_name(call: ast.Call, receiver: str) -> str | None:
     """``train`` of ``hasattr(self, "train")``."""
     match call:
         case ast.Call(

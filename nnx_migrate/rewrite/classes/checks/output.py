@@ -48,7 +48,7 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
     inside = set(walk(function))
     for one in functions:
         own = names_bound_below(function if one in inside else one) - {one.name}
-        _check_known(cls, one, known | own)
+        _check_names(cls, one, known | own)
 
 
 def _check_own(cls: ClassInfo, function: ast.FunctionDef) -> None:
@@ -94,7 +94,7 @@ def _check_builtins(cls: ClassInfo, functions: Sequence[ast.FunctionDef]) -> Non
                 )
 
 
-def _check_known(cls: ClassInfo, function: ast.FunctionDef, names: set[str]) -> None:
+def _check_names(cls: ClassInfo, function: ast.FunctionDef, names: set[str]) -> None:
     starred = names_in(cls.node) if cls.module.stars else set()
     for node in walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

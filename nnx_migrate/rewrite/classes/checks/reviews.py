@@ -31,11 +31,11 @@ def updates_at_init(
 ) -> Iterator[Note]:
     """Assignments to a variable's value that Linen's ``init`` performs and ``__init__`` does not."""
     updates = [one for _, one in init_updates(cls, items)]
-    updates += _unguarded(cls, items, variables)
+    updates += _later_statements(cls, items, variables)
     yield from ((one, _MOVED) for one in {id(one): one for one in updates}.values())
 
 
-def _unguarded(
+def _later_statements(
     cls: ClassInfo, items: Mapping[int, Item], variables: frozenset[str]
 ) -> Iterator[ast.stmt]:
     for method in cls.methods.values():

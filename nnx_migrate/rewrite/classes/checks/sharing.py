@@ -33,7 +33,7 @@ def shared_paths(
             (other, *path)
             for other, call in submodules.items()
             if other != name
-            for path in _given(project, cls, call, name, local, _DEPTH)
+            for path in _paths_below(project, cls, call, name, local, _DEPTH)
         ]
         first = min(paths, default=(name,))
         if first < (name,):
@@ -41,7 +41,7 @@ def shared_paths(
     return found
 
 
-def _given(
+def _paths_below(
     project: Project,
     cls: ClassInfo,
     call: ast.Call,
@@ -68,7 +68,7 @@ def _passed_on(project: Project, cls: ClassInfo, field: str, depth: int) -> Iter
                     targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)],
                     value=ast.Call() as call,
                 ):
-                    for path in _given(project, cls, call, field, {}, depth):
+                    for path in _paths_below(project, cls, call, field, {}, depth):
                         yield (attribute, *path)
 
 

@@ -69,7 +69,7 @@ class _Code:
     cls: ClassInfo
     method: ast.FunctionDef
     scope: Scope
-    seen: frozenset[str] = frozenset()  # names and methods that are being read
+    bound_names: frozenset[str] = frozenset()  # names and methods that are being read
 
     @cached_property
     def _bound(self) -> list[tuple[ast.AST, ast.AST]]:
@@ -137,7 +137,7 @@ class _Code:
         """Whether it is a class whose modules may draw, or makes such: a partial, a lifted class, a field."""
         match value:
             case ast.Name(id=name) if not self._is_class(value):
-                made = () if name in self.seen else self._bound
+                made = () if name in self.bound_names else self._bound
                 inside = self._while(name)
                 return any(inside._makes(one) for to, one in made if name in target_names(to))
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self._receiver:
@@ -169,7 +169,7 @@ class _Code:
         return False
 
     def _named(self, name: str) -> bool:
-        if name in self.seen or name == self._receiver:
+        if name in self.bound_names or name == self._receiver:
             return False
         inside = self._while(name)
         return any(
@@ -179,12 +179,12 @@ class _Code:
     def _attribute(self, name: str) -> bool:
         """Whether calling ``self.<name>``, or reading it where it is a property, may draw."""
         own = f"self.{name}"
-        if own in self.seen:
+        if own in self.bound_names:
             return False
         found = self.cls.find(name)
         if found is not None:
             owner, method = found
-            seen = frozenset({one for one in self.seen if "." in one} | {own})
+            seen = frozenset({one for one in self.bound_names if "." in one} | {own})
             code = _Code(self.project, self.cls, method, owner.scope.enter(method), seen)
             return code._runs(method)
         return self._field(name) or any(
@@ -208,11 +208,11 @@ class _Code:
         for owner in self.cls.mro:
             for method in owner.methods.values():
                 scope = owner.scope.enter(method)
-                seen = frozenset(one for one in self.seen if "." in one)
+                seen = frozenset(one for one in self.bound_names if "." in one)
                 yield _Code(self.project, self.cls, method, scope, seen)
 
     def _while(self, name: str) -> _Code:
-        return _Code(self.project, self.cls, self.method, self.scope, self.seen | {name})
+        return _Code(self.project, self.cls, self.method, self.scope, self.bound_names | {name})
 
     def _is_own(self, target: ast.AST, name: str) -> bool:
         match target:

@@ -85,7 +85,7 @@ def _keys(node: ast.expr | None) -> frozenset[str] | None:
     return None
 
 
-def _returned(function: FunctionNode) -> list[ast.expr]:
+def _results(function: FunctionNode) -> list[ast.expr]:
     """What a function gives, without what those inside it give."""
     if isinstance(function, ast.Lambda):
         return [function.body]
@@ -138,7 +138,7 @@ class _Initialisers:
             return bool(call.args) and self.gives_tree(call.args[0], depth)
         maker = self._function(call.func) or self.project.function(symbol)
         inside = [*each(maker, ast.FunctionDef)] if maker is not None else []
-        for one in _returned(maker) if maker is not None else ():
+        for one in _results(maker) if maker is not None else ():
             local: list[FunctionNode] = [
                 two for two in inside if isinstance(one, ast.Name) and two.name == one.id
             ]
@@ -155,7 +155,7 @@ class _Initialisers:
         found = self.cls.find(node.attr) if is_self(node.value) else None
         if found is None or "property" not in self.project.decorators(*found):
             return None
-        return next(iter(_returned(found[1])), None)
+        return next(iter(_results(found[1])), None)
 
     def _function(self, node: ast.expr) -> FunctionNode | None:
         """The function itself, a method, or one inside a method."""
@@ -219,7 +219,7 @@ class _Initialisers:
         called = value.func if isinstance(value, ast.Call) else None
         symbol = self.project.resolve(called, self.cls.scope) if called is not None else None
         maker = self.project.function(symbol)
-        returned = [] if maker is None else _returned(maker)
+        returned = [] if maker is None else _results(maker)
         match target:
             case ast.Name() if maker is None:
                 return depth > 0 and self._is_tree(value, function, depth)

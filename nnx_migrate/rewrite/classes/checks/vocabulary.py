@@ -49,7 +49,7 @@ def check_vocabulary(project: Project, cls: ClassInfo) -> None:
             raise ClassRefused(node, reason, "write super().method(x), or the base's name", RULE)
         for call in each(method, ast.Call):
             function = project.function(project.resolve(call.func, scope))
-            for text in _kept(function):
+            for text in _other_names(function):
                 reason = f"it calls {ast.unparse(call.func)}, which uses `{text}`"
                 raise ClassRefused(call, reason, _RECIPE, RULE)
 
@@ -72,7 +72,7 @@ def _methods(cls: ClassInfo) -> Iterator[tuple[Scope, ast.FunctionDef]]:
 _RECIPE = "decide with `if` and `for` alone, or outside of the class, and give it as a field"
 
 
-def _kept(function: ast.FunctionDef | None) -> Iterator[str]:
+def _other_names(function: ast.FunctionDef | None) -> Iterator[str]:
     for node in walk(function) if function is not None else ():
         if type(node) in _LATER:
             yield _LATER[type(node)]

@@ -40,14 +40,14 @@ def refuse_answers(
     taint: Taint,
     answers: Taint,
     init_texts: Replaced,
-    moved: Collection[int],
+    moved_nodes: Collection[int],
 ) -> None:
     """Refuse submodules that are built with answers, or only where an answer says so.
 
     Args:
       taint: what the call's parameters reach.
       answers: what they and answers reach, of the nodes in ``init_texts``.
-      moved: values that no constructor gets.
+      moved_nodes: values that no constructor gets.
 
     Raises:
       Refused: one is.
@@ -55,13 +55,13 @@ def refuse_answers(
     for item in builds(steps):
         key = id(item.call)
         at = answers.at.get(key, frozenset()) - taint.at.get(key, frozenset())
-        read = operands_of(item, moved) if _is_submodule(item) else ()
+        read = operands_of(item, moved_nodes) if _is_submodule(item) else ()
         if any(tainted_name(one, at, init_texts) for one in read):
-            raise _refused(item, "it is built with what only a call can ask")
+            raise _refusal(item, "it is built with what only a call can ask")
     asked = answers.steps.keys() - taint.steps.keys()
-    for item, is_alone in _decided(steps, asked) if asked else ():
+    for item, is_alone in _dependent_items(steps, asked) if asked else ():
         if _is_submodule(item) and not (is_alone and _has_variables(item)):
-            raise _refused(item, "only a call can ask whether it is built")
+            raise _refusal(item, "only a call can ask whether it is built")
 
 
 def _is_submodule(item: Item) -> bool:
@@ -75,7 +75,9 @@ def _has_variables(item: Item) -> bool:
     return layer is not None and not layer.is_stateless and item.name is not None
 
 
-def _decided(steps: Sequence[Step], asking_steps: Collection[int]) -> Iterator[tuple[Item, bool]]:
+def _dependent_items(
+    steps: Sequence[Step], asking_steps: Collection[int]
+) -> Iterator[tuple[Item, bool]]:
     """What is built below steps that ask, or after one that may end the method or a round.
 
     With each, whether it is that or nothing: not one of two, nor one of several rounds.
@@ -88,7 +90,7 @@ def _decided(steps: Sequence[Step], asking_steps: Collection[int]) -> Iterator[t
             )
             yield from ((item, is_alone) for item in builds((step,)))
         else:
-            yield from _decided(below(step), asking_steps)
+            yield from _dependent_items(below(step), asking_steps)
         may_end = may_end or _may_end(step, asking_steps)
 
 
@@ -104,6 +106,6 @@ def _ends(step: Step) -> bool:
     return is_exit or isinstance(step, Leave)
 
 
-def _refused(item: Item, reason: str) -> ClassRefused:
+def _refusal(item: Item, reason: str) -> ClassRefused:
     recipe = "give it where the submodule is called, or take a field"
     return ClassRefused(item.call, f"{reason}: {_ANEW}", recipe, RULE)

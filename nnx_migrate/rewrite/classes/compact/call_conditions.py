@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.abstract.expression import GIVEN
 from nnx_migrate.edit.calls import call, named
-from nnx_migrate.edit.expressions import dotted, is_not_none
+from nnx_migrate.edit.expressions import dotted_node, is_not_none
 from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ClassRefused
@@ -123,7 +123,7 @@ def check_in_call(facts: Sequence[SizeArgument]) -> Statement:
     tests = [
         named(
             one.name,
-            is_not_none(dotted(str(one.argument)))
+            is_not_none(dotted_node(str(one.argument)))
             if one.fact == GIVEN
             else call("bool", str(one.argument)),
         )

@@ -43,7 +43,7 @@ def moves_of(
         tainted = taint.at.get(id(item.call), frozenset())
         symbol = item.site.symbol if item.site is not None else None
         movable = _movable(project, scope, symbol, item.call.func, context)
-        given = _given(item.call, symbol)
+        given = _constructor_keywords(item.call, symbol)
         moving = _moving(given, movable, tainted, init_texts)
         if moving and (layer_of(symbol) or not uses.fault(item.call, moving, item.call)):
             uses.move(item.call, moving, item.call, moves)
@@ -91,7 +91,7 @@ def _moving(
     ]
 
 
-def _given(call: ast.Call, symbol: str | None) -> list[ast.keyword]:
+def _constructor_keywords(call: ast.Call, symbol: str | None) -> list[ast.keyword]:
     """The keywords of a constructor call, and a movable last positional argument as one."""
     layer, count = layer_of(symbol), len(call.args)
     name = layer.fields[count - 1] if layer and 0 < count <= len(layer.fields) else ""

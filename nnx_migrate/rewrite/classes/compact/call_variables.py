@@ -37,7 +37,7 @@ def call_variables(
     steps = flow_of(method.body, items)
     known = {**init_texts, **{key: frozenset[str]() for key in items}}
     taint = taint_of(steps, parameters_of(method), known)
-    guarded = _guarded(steps, taint)
+    guarded = _conditional_items(steps, taint)
     found = {}
     for key, item in variables.items():
         tainted = taint.at.get(key)
@@ -72,7 +72,7 @@ def parameters_of(method: ast.FunctionDef) -> list[str]:
     return names + [one.arg for one in (arguments.vararg, arguments.kwarg) if one is not None]
 
 
-def _guarded(steps: tuple[Step, ...], taint: Taint) -> set[int]:
+def _conditional_items(steps: tuple[Step, ...], taint: Taint) -> set[int]:
     """Items under a condition that only the call decides, or in a construct not followed."""
     found: set[int] = set()
     for step in steps:
@@ -80,11 +80,11 @@ def _guarded(steps: tuple[Step, ...], taint: Taint) -> set[int]:
             case Branch(body=body, orelse=orelse):
                 if id(step) in taint.steps:
                     found |= {id(item.call) for item in builds((*body, *orelse))}
-                found |= _guarded(body, taint) | _guarded(orelse, taint)
+                found |= _conditional_items(body, taint) | _conditional_items(orelse, taint)
             case Loop(body=body):
                 if id(step) in taint.steps:
                     found |= {id(item.call) for item in builds(body)}
-                found |= _guarded(body, taint)
+                found |= _conditional_items(body, taint)
             case Build() | Unclear():
                 continue
     return found

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nnx_migrate.rewrite.classes.compact.holding import ADDS, Names, SubmoduleFinder, names_called
+from nnx_migrate.rewrite.classes.compact.holding import ADDS, Names, SubmoduleFinder, called_names
 from nnx_migrate.rewrite.classes.data import ClassRefused, Wants
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.source.bindings import loop_pairs
@@ -34,7 +34,7 @@ def check_calls(
       Refused: parameters would depend on the path that Linen's ``init`` takes.
     """
     read = names_read(method)
-    held = SubmoduleFinder(items, wrappers, {}, names_called(method))
+    held = SubmoduleFinder(items, wrappers, {}, called_names(method))
     for later, names, item, key in _named(method.body, held, ()):
         name = names[0]
         wanted = [_Search(_readers(method, one), key if one == name else None) for one in names]

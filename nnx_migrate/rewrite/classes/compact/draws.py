@@ -99,7 +99,7 @@ def draws_before(
         for one in builds(init_steps)
         if _starts_from_key(project, scope, one) or _draws_itself(one, streams, init_draws)
     ]
-    there = {id(node) for step in init_steps for one in _written(step) for node in walk(one)} | {
+    there = {id(node) for step in init_steps for one in _init_nodes(step) for node in walk(one)} | {
         *init_draws
     }
     certain = {id(node) for statement in method.body for node in _certain(statement)}
@@ -117,7 +117,7 @@ def draws_before(
     return {key: tuple(names) for key, names in found.items()}
 
 
-def _written(step: Step) -> Iterator[ast.AST]:
+def _init_nodes(step: Step) -> Iterator[ast.AST]:
     """What of a kept step ``__init__`` evaluates, too."""
     match step:
         case Build(item=item):
@@ -127,11 +127,11 @@ def _written(step: Step) -> Iterator[ast.AST]:
         case Branch(test=test, body=body, orelse=orelse):
             yield test
             for one in (*body, *orelse):
-                yield from _written(one)
+                yield from _init_nodes(one)
         case Loop(iterable=iterable, body=body):
             yield iterable
             for one in body:
-                yield from _written(one)
+                yield from _init_nodes(one)
 
 
 def _certain(statement: ast.stmt) -> Iterator[ast.Call]:

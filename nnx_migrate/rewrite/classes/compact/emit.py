@@ -10,7 +10,7 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
     Expression,
     attribute,
-    dotted,
+    dotted_node,
     expression,
     negation,
     string,
@@ -26,11 +26,11 @@ from nnx_migrate.edit.statements import (
     without_comments,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import wrapped
+from nnx_migrate.edit.wrapping import wrap
 from nnx_migrate.rewrite.classes.compact.waiting import by_need
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
-from nnx_migrate.rewrite.classes.naming import Name, numbered
+from nnx_migrate.rewrite.classes.naming import Name, numbered_classes
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.writing.carrying import starts, updates
 from nnx_migrate.rewrite.classes.writing.construct import Builder
@@ -44,7 +44,7 @@ _NO_ROUND = "the loops that call it may have no round"
 
 def reference(name: Name, receiver: str, renderer: Renderer) -> Expression:
     """The attribute of an item, as an expression."""
-    owner = dotted(receiver)
+    owner = dotted_node(receiver)
     if name.literal is not None and is_attribute_name(name.literal):
         return attribute(owner, name.literal)
     return call("getattr", owner, name_node(name, renderer))
@@ -67,7 +67,7 @@ def name_node(name: Name, renderer: Renderer) -> Expression:
 
 def assignment(name: Name, value: Expression, receiver: str, renderer: Renderer) -> Statement:
     """The statement that stores ``value`` under the item's name."""
-    owner = dotted(receiver)
+    owner = dotted_node(receiver)
     if name.literal is not None and is_attribute_name(name.literal):
         return assign(attribute(owner, name.literal), value)
     return run(call("setattr", owner, name_node(name, renderer), value))
@@ -104,10 +104,10 @@ class Emitter:
         return [
             one
             for step in by_need(steps, self.names)
-            for one in (*self._drawn(step), *self._step(step, indent))
+            for one in (*self._draw_statements(step), *self._step(step, indent))
         ]
 
-    def _drawn(self, step: Step) -> list[Statement]:
+    def _draw_statements(self, step: Step) -> list[Statement]:
         names = self.draws.get(id(step), ())
         return [run(call("nnm.count_draw", "self", "rngs", string(name))) for name in names]
 
@@ -161,9 +161,9 @@ class Emitter:
         # Under a condition on fields Linen certainly calls it: a size left out is an error then.
         sized = None if reached or self.certain else self.builder.guard(item, value)
         if sized is None:
-            return self._built(item, value, indent)
+            return self._build_statements(item, value, indent)
         self._check_unbuilt(item, "it may stay without a call")
-        inner = self._built(item, value, self._deeper(indent))
+        inner = self._build_statements(item, value, self._deeper(indent))
         return [when(sized, inner, unit=self._unit)]
 
     def _check_unbuilt(self, item: Item, why: str) -> None:
@@ -177,31 +177,29 @@ class Emitter:
                 "compact",
             )
 
-    def _built(self, item: Item, value: Expression, indent: int) -> Sequence[Statement]:
+    def _build_statements(self, item: Item, value: Expression, indent: int) -> Sequence[Statement]:
         name = self.names.get(id(item.call), Name())
         temporary = self.temporaries.get(id(item.call))
         made: list[Statement] = []
         site = item.site
         if item.is_in_scope:
-            return [wrapped(run(value), indent, self.layout.page, is_moved=True)]
+            return [wrap(run(value), indent, self.layout.page, is_moved=True)]
         if temporary is not None:
             made.append(assign(temporary, value))
-            value = dotted(temporary)
+            value = dotted_node(temporary)
         made.append(assignment(name, value, self.receiver, self.renderer))
         if site is not None and site.out_variable is not None:
             built = (
                 reference(name, self.receiver, self.renderer)
                 if temporary is None
-                else dotted(temporary)
+                else dotted_node(temporary)
             )
             width = call("nnm.out_features", built, expression(str(site.in_width)))
             made.append(assign(site.out_variable, width))
         rounds = self._rounds(item)
         if rounds is None:
-            return [wrapped(one, indent, self.layout.page, is_moved=True) for one in made]
-        inner = [
-            wrapped(one, self._deeper(indent), self.layout.page, is_moved=True) for one in made
-        ]
+            return [wrap(one, indent, self.layout.page, is_moved=True) for one in made]
+        inner = [wrap(one, self._deeper(indent), self.layout.page, is_moved=True) for one in made]
         absent = [assignment(name, expression("None"), self.receiver, self.renderer)]
         absent += [assign(temporary, expression("None"))] if temporary is not None else []
         return [when(rounds, inner, absent, self._unit)]
@@ -259,7 +257,7 @@ class Emitter:
 
 def needs_counter(steps: Sequence[Step], names: Mapping[int, Name]) -> bool:
     """Whether any built item is named by the run-time counter."""
-    return bool(numbered(steps)) or any(
+    return bool(numbered_classes(steps)) or any(
         id(item.call) in names and names[id(item.call)].counter_argument is not None
         for item in builds(steps)
         if item.kind is ItemKind.SITE

@@ -61,7 +61,7 @@ def helpers_of(
             continue
         made = context.scope_function(one.symbol)
         if not isinstance(made, ConvertedFunction):
-            raise _refused(one.node, made)
+            raise _refusal(one.node, made)
         found.inside.add(key)
         found.builds |= {id(node) for node in each(one.node, ast.Call)}
         items = find_items(one.cls, sizes).items()
@@ -77,7 +77,7 @@ def helpers_of(
 
 
 def _add_factory(
-    found: Helpers,
+    helpers: Helpers,
     project: Project,
     function: FactoryFunction,
     sizes: ClassSizes,
@@ -86,24 +86,24 @@ def _add_factory(
     if function.symbol in context.lazy:
         raise ClassRefused(
             function.node,
-            f"what {_called(function)} builds is lazy",
+            f"what {_callee_name(function)} builds is lazy",
             "build it in setup or in the compact method",
             RULE,
         )
     uses = [sizes.sites[key] for key in function.uses if key in sizes.sites]
     edits, imports = method_edits(project, function, uses, context.new_arguments)
-    found.inside.add(id(function.node))
-    found.builds |= {id(call) for call, _ in function.calls}
-    (found.local if function.is_local else found.edits).update(edits)
-    found.imports |= imports
+    helpers.inside.add(id(function.node))
+    helpers.builds |= {id(call) for call, _ in function.calls}
+    (helpers.local if function.is_local else helpers.edits).update(edits)
+    helpers.imports |= imports
 
 
-def _called(function: FactoryFunction) -> str:
+def _callee_name(function: FactoryFunction) -> str:
     name = function.symbol.rpartition(".")[2]
     return f"the {'local function' if function.is_local else 'helper method'} {name!r}"
 
 
-def _refused(node: ast.FunctionDef, refusal: ClassRefusal | None) -> ClassRefused:
+def _refusal(node: ast.FunctionDef, refusal: ClassRefusal | None) -> ClassRefused:
     if refusal is None:
         return ClassRefused(
             node,

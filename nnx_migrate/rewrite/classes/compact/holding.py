@@ -75,7 +75,7 @@ class SubmoduleFinder:
         return []
 
 
-def names_called(method: ast.FunctionDef) -> frozenset[str]:
+def called_names(method: ast.FunctionDef) -> frozenset[str]:
     """Names that a method calls, themselves or a part of them, or goes through."""
     called = [one.func for one in each(method, ast.Call)]
     rounds = [one.iter for one in each(method, ast.For | ast.comprehension)]

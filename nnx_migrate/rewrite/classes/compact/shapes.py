@@ -119,14 +119,14 @@ class Shapes:
         }
         return free_names(node, {**tests, **self.unread(init_texts), **init_texts}) & tainted_names
 
-    def needed(self, init_texts: Replaced) -> dict[int, frozenset[str]]:
+    def init_expressions(self, init_texts: Replaced) -> dict[int, frozenset[str]]:
         """The expressions as ``__init__`` evaluates them, with the names they read."""
         return {
             key: init_texts[key] if key in init_texts else free_names(value, init_texts)
             for key, value in self.nodes.items()
         }
 
-    def evaluated(self, step: Bind, tainted_names: frozenset[str]) -> None:
+    def note_evaluation(self, step: Bind, tainted_names: frozenset[str]) -> None:
         """Note that ``step`` computes an array that ``__init__`` needs the shape of.
 
         Raises:
@@ -255,11 +255,11 @@ def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
     flags = asked_for_truth(method) | flags_of(shapes.project, shapes.scope, method)
     arrays = _arrays(method)
     read = candidates - flags - _collections(method, arrays)
-    measured = _origins(method, _measured(shapes))
+    measured = _origins(method, _shape_reads(shapes))
     return frozenset(read & (measured | (_origins(method, shapes.nodes.values()) & arrays)))
 
 
-def _measured(shapes: Shapes) -> Iterator[ast.expr]:
+def _shape_reads(shapes: Shapes) -> Iterator[ast.expr]:
     """What has a shape, as the method reads it other than by ``len``."""
     for key, value in shapes.nodes.items():
         if shapes.read[key][1] != _LENGTH:

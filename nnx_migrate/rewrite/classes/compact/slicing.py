@@ -178,7 +178,7 @@ class Slicer:
             self._need(step.node, why, live)
         elif free_names(value_of(step.node), self.static) & before:
             self._need(step.node, why, live, without=self.shapes.flags & before)
-            self.shapes.evaluated(step, before)
+            self.shapes.note_evaluation(step, before)
         else:
             self._need(step.node, why, live)
             self.shapes.check(step.node, before, self.texts_without_shapes)
@@ -220,8 +220,8 @@ class Slicer:
             live.setdefault(name, why)
         if not body and not orelse:
             return []
-        body = body or self._raised(step, step.body, live)
-        orelse = orelse or self._raised(step, step.orelse, live)
+        body = body or self._raise_steps(step, step.body, live)
+        orelse = orelse or self._raise_steps(step, step.orelse, live)
         if (
             not later
             and not builds((*body, *orelse))
@@ -233,7 +233,7 @@ class Slicer:
         self._decide(step, step.test, why, live)
         return [replace(step, body=body, orelse=orelse)]
 
-    def _raised(self, step: Branch, arm: Sequence[Step], live: Live) -> tuple[Step, ...]:
+    def _raise_steps(self, step: Branch, arm: Sequence[Step], live: Live) -> tuple[Step, ...]:
         """``raise ValueError(self.kind)`` in place of what the other arm does, where fields alone say it."""
         *before, last = arm or (None,)
         match last:

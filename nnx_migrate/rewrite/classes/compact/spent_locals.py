@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from nnx_migrate.rewrite.classes.compact.survey import Survey
 from nnx_migrate.rewrite.classes.reading.attributes import statements
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Exit, Step, each_step
-from nnx_migrate.rewrite.classes.reading.unread import dead_assignments, emptied
-from nnx_migrate.source.names import dotted
+from nnx_migrate.rewrite.classes.reading.unread import dead_assignments, with_empty_ifs
+from nnx_migrate.source.names import name_parts
 from nnx_migrate.source.walking import each, walk
 
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -26,17 +26,19 @@ def spent_locals(survey: Survey, init_steps: Sequence[Step]) -> set[int]:
       init_steps: the steps of ``__init__``; what it raises the call does not.
     """
     method, body = survey.method, survey.method.method.body
-    if any(dotted(one.func) in _LOOKS for one in each(method.method, ast.Call)):
+    if any(name_parts(one.func) in _LOOKS for one in each(method.method, ast.Call)):
         return set()
     read_otherwise = (one for one in each(method.method, ast.Name) if id(one) in method.common)
-    lost, staying = {*_lost(survey), *map(id, read_otherwise)}, set[int]()
+    lost, staying = {*_constructor_nodes(survey), *map(id, read_otherwise)}, set[int]()
     moving = {*_moving(survey)}
     raised = {id(one): one for one in _nodes(init_steps) if isinstance(one, ast.Raise)}
     asserted = {id(one): one for one in _nodes(init_steps) if isinstance(one, ast.Assert)}
     while True:
         inside = {id(part) for one in (raised | asserted).values() for part in walk(one)}
         gone = dead_assignments(method.project, method.scope, body, lost | inside, staying, moving)
-        gone = emptied(method.project, method.scope, body, gone | raised.keys() | asserted.keys())
+        gone = with_empty_ifs(
+            method.project, method.scope, body, gone | raised.keys() | asserted.keys()
+        )
         bare, tests = {*_bare(body, gone)}, {*_tests(body, gone)}
         below = _below(body, gone)
         if bare <= staying and tests <= lost and raised.keys() <= below:
@@ -75,7 +77,7 @@ def _moving(survey: Survey) -> Iterator[int]:
             yield from map(id, walk(one))
 
 
-def _lost(survey: Survey) -> Iterator[int]:
+def _constructor_nodes(survey: Survey) -> Iterator[int]:
     """Ids of the nodes of constructor calls, but for what the call goes on to need of them."""
     moves = survey.moves
     for key, name in survey.names.items():

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import dotted, tree_of
+from nnx_migrate.edit.expressions import dotted_node, tree_of
 from nnx_migrate.edit.statements import GONE, TAKEN, Statement, assign
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.call_conditions import check_in_call, note_of, renumbering
@@ -152,7 +152,7 @@ class _Split:
         edits |= {key: TAKEN if key in moved else GONE for key in gone}
         first, header = self._first_lines()
         return CompactPart(
-            (*first, *init.entered(), *written),
+            (*first, *init.shape_statements(), *written),
             edits,
             header,
             self._attributes(),
@@ -189,7 +189,10 @@ class _Split:
         checked = [one for one in facts if one.name in numbering]
         if checked:
             header = (check_in_call(checked), *header)
-            lines = (*lines, *(assign(f"self._{one.name}", dotted(one.name)) for one in checked))
+            lines = (
+                *lines,
+                *(assign(f"self._{one.name}", dotted_node(one.name)) for one in checked),
+            )
         return lines, header
 
     def _facts(self) -> list[SizeArgument]:

@@ -78,7 +78,7 @@ def check_updates(
     for node in (one.node for one in binds(init_steps)):
         if isinstance(node, ast.Assign) and is_variable(node.value, items):
             held |= {*target_names(node)}
-        for owner in _updated(node):
+        for owner in _update_targets(node):
             if isinstance(owner, ast.Attribute):  # self.v, of ``setup``
                 raise _hangs_on_state(node)
             if isinstance(owner, ast.Name) and owner.id in held:
@@ -93,7 +93,7 @@ def _hangs_on_state(node: ast.AST) -> ClassRefused:
     return ClassRefused(node, reason, "build from fields and inputs only", "compact")
 
 
-def _updated(node: ast.AST) -> Iterator[ast.expr]:
+def _update_targets(node: ast.AST) -> Iterator[ast.expr]:
     """What a statement assigns the value of: ``v`` of ``v.value = x``, ``self.v`` of ``self.v.value += 1``."""
     for one in each(node, ast.Attribute | ast.Subscript):
         if isinstance(one.ctx, ast.Store):

@@ -30,7 +30,7 @@ from nnx_migrate.rewrite.classes.loop_indexes import Index
 from nnx_migrate.rewrite.classes.naming import (
     Name,
     names_of,
-    numbered,
+    numbered_classes,
     with_other_attributes,
 )
 from nnx_migrate.rewrite.classes.reading.aliases import changed_elsewhere, with_aliases
@@ -104,7 +104,7 @@ class Survey:
             frozenset(self.method.unknown),
             {
                 **self.texts_without_shapes,
-                **self.shapes.needed(self.texts_without_shapes),
+                **self.shapes.init_expressions(self.texts_without_shapes),
                 **self.answer_texts,
             },
             {key: operands_of(self.items[key], self.moves.values) for key in self.inside},
@@ -246,7 +246,7 @@ def _names(
         wants = replace(one.wants, facts=one.wants.facts.union(*asked))
         raise ClassRefused(one.node, one.reason, one.recipe, one.rule, wants) from None
     names: Mapping[int, Name] = with_other_attributes(found.names, method.renames)
-    if found.is_even and not (method.is_function or method.base_counts or numbered(steps)):
+    if found.is_even and not (method.is_function or method.base_counts or numbered_classes(steps)):
         taken = words.new_child({**method.cls.methods})
         names = {**names, **(run_time_names(steps, names, found.indexes, taken) or {})}
     return names, found.indexes.read_by(names)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call, named
-from nnx_migrate.edit.expressions import Expression, contents, dotted
+from nnx_migrate.edit.expressions import Expression, contents, dotted_node
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import Statement, assign
 from nnx_migrate.rewrite.classes.compact.call_options import with_keywords, without_keywords
@@ -80,7 +80,7 @@ class InitText:
         )
         return tuple(emitter.statements(init_steps, method.layout.body))
 
-    def entered(self) -> list[Statement]:
+    def shape_statements(self) -> list[Statement]:
         """Statements that give parameters of the call a shape in ``__init__``."""
         method = self.survey.method
         made = []
@@ -100,7 +100,7 @@ class InitText:
         edits |= inline_edits(method, survey.moves)
         for key, partial in survey.moves.partials.items():
             edits[key] = without_keywords(partial, survey.moves.values)
-        edits |= dict.fromkeys(survey.moves.late_values, dotted("None"))
+        edits |= dict.fromkeys(survey.moves.late_values, dotted_node("None"))
         edits |= {key: not_here(item) for key, item in survey.items.items() if item.is_in_scope}
         for key, name in survey.names.items():
             temporary = temporaries.get(key)
@@ -206,7 +206,7 @@ def _read_again(item: Item, name: Name, temporary: str | None, receiver: str) ->
 
     def make(renderer: Renderer) -> Expression:
         if temporary is not None:
-            return dotted(temporary)
+            return dotted_node(temporary)
         if name.counter_argument is not None:
             raise ClassRefused(item.call, "its name is only counted at run time", "name it", RULE)
         found = reference(name, receiver, renderer)

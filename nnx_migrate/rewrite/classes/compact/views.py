@@ -37,7 +37,7 @@ def are_set_by(
     project: Project,
     scope: Scope,
     cls: ClassInfo,
-    given: Iterable[ast.AST],
+    values: Iterable[ast.AST],
     flags: frozenset[str],
 ) -> bool:
     """Whether what a block is given beside may give a flag to a layer: another partial, a field of classes.
@@ -48,13 +48,13 @@ def are_set_by(
     search = _Search(project, flags)
     fields = {
         part.attr
-        for one in given
+        for one in values
         for part in each(one, ast.Attribute)
         if is_self(part.value) and part.attr in cls.field_names
     }
     symbols = {one.symbol for name in fields for one in candidates_of(project).factories(cls, name)}
     return (
-        any(True for one in given for _ in search.in_expression(one, scope))
+        any(True for one in values for _ in search.in_expression(one, scope))
         or any(flags & {*layer.at_call} for layer in map(layer_of, symbols) if layer is not None)
         or any(
             True

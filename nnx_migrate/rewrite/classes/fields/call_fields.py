@@ -97,7 +97,7 @@ def call_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
     optional = {one.name for one in cls.fields if is_none_literal(one.default)}
     keywords = {one.arg for one in (*method.args.args, *method.args.kwonlyargs)}
     defaults = defaults_of(method.args)
-    merged = _merged(project, cls, method)
+    merged = _merge_names(project, cls, method)
     names = merged & optional & {one for one in keywords if is_none_literal(defaults.get(one))}
     return frozenset(one for one in names if read.count(one) == 1)
 
@@ -108,7 +108,7 @@ def _makes_parameters(project: Project, scope: Scope, call: ast.Call) -> bool:
     return len(given) == 1 and project.resolve(call.func, scope) == "flax.linen._normalize"
 
 
-def _merged(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> set[str]:
+def _merge_names(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> set[str]:
     """Names that a method reads and binds first in ``train = nn.merge_param("train", self.train, train)``."""
     scope = cls.scope.enter(method)
     seen: set[str] = set()

@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.classes.fields.keeping_decorators import keeping_decora
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo, is_declared_only
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import each, names_in, uncalled, walk
+from nnx_migrate.source.walking import callee_of, each, names_in, walk
 
 RULE = "class-decorator"
 _HARMLESS = frozenset({"typing.final", "typing_extensions.final", "typing.runtime_checkable"})
@@ -45,7 +45,7 @@ def adapted_decorators(
     edits: Edits = {}
     keeping = keeping_decorators(project, cls)
     for node in cls.node.decorator_list:
-        target = uncalled(node)
+        target = callee_of(node)
         symbol = project.resolve(target, cls.scope)
         if symbol in DATACLASS or symbol in _HARMLESS or node in keeping:
             continue
@@ -60,7 +60,7 @@ def adapted_decorators(
         if _names(function) & _CONSTRUCTION or _hands_on(function):
             remarks.imports.add("nnm")
             remarks.review.append((node, "the decorator is given the fields alone: check it"))
-            edits[id(node)] = _adapted(node, sizes)
+            edits[id(node)] = _adapt(node, sizes)
     return edits
 
 
@@ -83,7 +83,7 @@ def _hands_on(function: ast.FunctionDef) -> bool:
     return False
 
 
-def _adapted(node: ast.expr, sizes: Sequence[str]) -> Callable[[Renderer], Expression]:
+def _adapt(node: ast.expr, sizes: Sequence[str]) -> Callable[[Renderer], Expression]:
     def make(renderer: Renderer) -> Expression:
         added = [named("sizes", display(map(string, sizes)))] if sizes else []
         return call("nnm.class_decorator", renderer.inner(node), *added)
@@ -109,7 +109,7 @@ def removals(project: Project, cls: ClassInfo) -> Edits:
     """Edits that take everything away that NNX does without."""
     edits: Edits = {id(one): GONE for one in removed_decorators(project, cls)}
     for one in cls.node.decorator_list:
-        target = uncalled(one)
+        target = callee_of(one)
         if project.resolve(target, cls.scope) in DATACLASS:
             edits[id(one)] = GONE
     for statement in cls.node.body:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nnx_migrate.rewrite.classes.reading.annotations import is_container, unquoted
+from nnx_migrate.rewrite.classes.reading.annotations import is_container, without_quotes
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.fields.constructor_arguments import FieldArgument, field_arguments
 from nnx_migrate.sizes.scope_functions import scope_functions
@@ -82,7 +82,7 @@ def _building(project: Project) -> frozenset[int]:
 
 def _may_allow(project: Project, scope: Scope, annotation: ast.expr, depth: int) -> bool:
     """Whether an annotation says nothing against a list or a dict: a tuple, anything, or unknown."""
-    annotation = unquoted(annotation)
+    annotation = without_quotes(annotation)
     match annotation:
         case ast.Constant():
             return annotation.value is not None
@@ -230,11 +230,11 @@ class _Values:
             return None
         for one in info.fields:
             if one.name == owner.attr:
-                symbol = self.project.resolve(unquoted(one.annotation), one.owner.scope)
-                return self._typed(self.project.classes.get(symbol or ""), node.attr)
+                symbol = self.project.resolve(without_quotes(one.annotation), one.owner.scope)
+                return self._says_annotation(self.project.classes.get(symbol or ""), node.attr)
         return None
 
-    def _typed(self, config: ClassInfo | None, name: str) -> bool | None:
+    def _says_annotation(self, config: ClassInfo | None, name: str) -> bool | None:
         for owner in config.mro if config is not None else ():
             for one in owner.node.body:
                 if isinstance(one, ast.AnnAssign) and ast.unparse(one.target) == name:

@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.writing.layout import docstring_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import positional_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_name, uncalled, walk
+from nnx_migrate.source.walking import callee_of, each, is_name, walk
 
 _DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 _LOOKS = frozenset(
@@ -31,7 +31,7 @@ def keeping_decorators(project: Project, cls: ClassInfo) -> list[ast.expr]:
 
 
 def _keeps(project: Project, cls: ClassInfo, decorator: ast.expr) -> bool:
-    target = uncalled(decorator)
+    target = callee_of(decorator)
     function = project.function(project.resolve(target, cls.scope))
     bound = 0
     if function is None and isinstance(target, ast.Attribute):
@@ -100,7 +100,7 @@ def _either_way(function: ast.FunctionDef, bound: int) -> ast.FunctionDef | None
             pass
         case _:
             return None
-    is_given = _says_given(test, first) if first is not None else None
+    is_given = _says_presence(test, first) if first is not None else None
     used = any(name.id == first for name in each(inner, ast.Name))
     if is_given is None or used or function.decorator_list:
         return None
@@ -113,7 +113,7 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
     return positional_names(function.args)
 
 
-def _says_given(test: ast.expr, name: str) -> bool | None:
+def _says_presence(test: ast.expr, name: str) -> bool | None:
     """Whether a test holds where an argument is given, or where it is not; None where it says something else."""
     text = ast.unparse(test)
     if text in (f"{name} is not None", f"callable({name})", name):

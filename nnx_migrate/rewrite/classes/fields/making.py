@@ -53,7 +53,7 @@ def makes_the_same(project: Project, one: Field, factory: ast.expr) -> bool:
     return _is_steady(project, one.owner.scope, factory, _DEPTH)
 
 
-def value_made(factory: ast.expr) -> ast.expr | None:
+def factory_value(factory: ast.expr) -> ast.expr | None:
     """What a factory makes that is a number, text or tuple of them, so that it can be a default itself.
 
     ``field(default_factory=lambda: (3, 4))`` is a default of ``(3, 4)``.

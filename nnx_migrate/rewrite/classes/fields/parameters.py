@@ -9,14 +9,14 @@ from functools import partial
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import Expression, dotted, either, expression, is_none
+from nnx_migrate.edit.expressions import Expression, dotted_node, either, expression, is_none
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.signatures import parameter
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.fields.frozen import may_be_given_container
-from nnx_migrate.rewrite.classes.fields.making import makes_the_same, value_made
+from nnx_migrate.rewrite.classes.fields.making import factory_value, makes_the_same
 from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
     is_indexed,
@@ -105,7 +105,7 @@ def _parameter(
 ) -> Parameter:
     here = one.owner is cls
     keyword_only = one.keyword_only or (keyword_only and here) or _class_keyword_only(one.owner)
-    annotation = renderer.render(one.annotation) if here else _inherited(project, cls, one)
+    annotation = renderer.render(one.annotation) if here else _base_annotation(project, cls, one)
     default = one.node.value
     structure = holds_modules(project, one) or items_are_called(project, cls, one)
     options = _field_options(project, one)
@@ -117,7 +117,7 @@ def _parameter(
     data = not structure and not frozen and _may_be_arrays(project, cls, one)
     has_arrays = may_hold_arrays(one.annotation) or items_are_read(cls, one.name)
     freeze = "nnm.as_field" if has_arrays else "nnm.freeze"
-    value: Expression = call("nnm.constant", one.name) if data else dotted(one.name)
+    value: Expression = call("nnm.constant", one.name) if data else dotted_node(one.name)
     value = call(freeze, one.name) if frozen else value
     if options is not None:
         if _is_false(options.get("init")):
@@ -144,10 +144,10 @@ def _parameter(
                     "give it a plain default, or None and make it where it is read",
                     RULE,
                 )
-            value = either(is_none(dotted(one.name)), made, dotted(one.name))
+            value = either(is_none(dotted_node(one.name)), made, dotted_node(one.name))
             value = call(freeze, value) if frozen else value
             remarks.imports |= {"nnm"} if frozen or structure else set()
-            none = dotted("None")
+            none = dotted_node("None")
             return Parameter(one.name, annotation, none, value, keyword_only, structure)
         default = options.get("default")
     node = None if default is None else _default(project, cls, one, default, renderer)
@@ -168,7 +168,7 @@ def _may_be_arrays(project: Project, cls: ClassInfo, one: Field) -> bool:
     return is_tuple(one.annotation) and may_hold
 
 
-def _inherited(project: Project, cls: ClassInfo, one: Field) -> Expression | None:
+def _base_annotation(project: Project, cls: ClassInfo, one: Field) -> Expression | None:
     """The annotation of an inherited field, where it means the same in this file."""
     if one.owner.module is not cls.module:
         return None
@@ -199,7 +199,7 @@ def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
             f"leave out {name}=, or keep the class lazy",
             RULE,
         )
-    made_value = value_made(found["default_factory"]) if "default_factory" in found else None
+    made_value = factory_value(found["default_factory"]) if "default_factory" in found else None
     if made_value is None:
         return found
     rest = {name: value for name, value in found.items() if name != "default_factory"}
@@ -317,7 +317,7 @@ def signature(
     """The parameters of ``__init__``."""
     plain = [one.node for one in parameters if not one.keyword_only]
     keyword = [one.node for one in parameters if one.keyword_only]
-    streams = parameter("rngs", dotted("nnx.Rngs"))
+    streams = parameter("rngs", dotted_node("nnx.Rngs"))
     return [parameter("self"), *plain, "*", *keyword, *map(size_parameter, sizes), streams]
 
 
@@ -325,8 +325,8 @@ def size_parameter(one: SizeArgument) -> cst.Param:
     """A size argument with its annotation, and its default if it has one."""
     if one.fact is not None:
         default = None if one.default is None else expression(str(one.default))
-        return parameter(one.name, dotted("bool"), default)
+        return parameter(one.name, dotted_node("bool"), default)
     kind = "int" if one.axis is not None else "tuple[int, ...]"
     if one.optional:
-        return parameter(one.name, expression(f"{kind} | None"), dotted("None"))
+        return parameter(one.name, expression(f"{kind} | None"), dotted_node("None"))
     return parameter(one.name, expression(kind))

@@ -67,7 +67,7 @@ def post_init_edits(project: Project, cls: ClassInfo, remarks: Remarks) -> Edits
             if not any(_NAME in one.methods for one in cls.mro[1:]):
                 edits[id(statement)] = GONE
             continue
-        for name, value in _assigned(statement, receiver):
+        for name, value in _assignments(statement, receiver):
             _check(project, cls, method, statement, name, value, fields)
         _freeze(statement, receiver, fields, edits, remarks)
     if all(edits.get(id(one)) == GONE for one in method.body):
@@ -79,7 +79,7 @@ def _is_super(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and ast.unparse(statement) == f"super().{_NAME}()"
 
 
-def _assigned(statement: ast.stmt, receiver: str) -> Iterator[tuple[str, ast.expr | None]]:
+def _assignments(statement: ast.stmt, receiver: str) -> Iterator[tuple[str, ast.expr | None]]:
     """Attributes of the module that a statement sets, and the value where it shows."""
     targets: list[ast.expr] = []
     value = getattr(statement, "value", None)
@@ -128,7 +128,7 @@ def _freeze(
     statement: ast.stmt, receiver: str, fields: frozenset[str], edits: Edits, remarks: Remarks
 ) -> None:
     """Write one assignment so that fields hold what Linen's fields hold."""
-    for name, value in _assigned(statement, receiver):
+    for name, value in _assignments(statement, receiver):
         match statement:
             case ast.Expr():
                 assert value is not None
@@ -137,7 +137,7 @@ def _freeze(
             case ast.Assign() | ast.AnnAssign() if name in fields and value is not None:
                 if not isinstance(value, _PLAIN):
                     remarks.imports.add("nnm")
-                    edits[id(value)] = _wrapped(value)
+                    edits[id(value)] = _wrap(value)
             case _ if name in fields:
                 raise ClassRefused(
                     statement,
@@ -147,7 +147,7 @@ def _freeze(
                 )
 
 
-def _wrapped(value: ast.expr) -> Callable[[Renderer], Expression]:
+def _wrap(value: ast.expr) -> Callable[[Renderer], Expression]:
     return lambda renderer: call("nnm.as_field", renderer.inner(value))
 
 

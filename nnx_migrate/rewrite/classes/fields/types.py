@@ -10,7 +10,7 @@ from nnx_migrate.rewrite.classes.reading.annotations import (
     is_container,
     is_tuple,
     last_word,
-    unquoted,
+    without_quotes,
     words_of,
 )
 from nnx_migrate.sizes.fields.constructor_arguments import values_of_field
@@ -165,7 +165,7 @@ def _operands(node: ast.AST) -> list[ast.expr]:
 def is_record_of_arrays(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether the annotation is a class of arrays, or of anything that methods compute with: a NamedTuple, a
     dataclass."""
-    names = (node for node in walk(unquoted(one.annotation)) if isinstance(node, _NAME))
+    names = (node for node in walk(without_quotes(one.annotation)) if isinstance(node, _NAME))
     symbols = (project.resolve(node, one.owner.scope) for node in names)
     for found in (project.definition(symbol) for symbol in symbols if symbol is not None):
         if found is not None and isinstance(found[1], ast.ClassDef):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
-from nnx_migrate.source.bindings import bound_names, paired, target_names
+from nnx_migrate.source.bindings import bound_names, pairs_of, target_names
 from nnx_migrate.source.changes import (
     changed_names,
     given_to,
@@ -70,7 +70,7 @@ def _links(method: ast.FunctionDef, *, whole: bool) -> Iterator[tuple[str, str]]
 
 
 def _holding(target: ast.expr, value: ast.expr, *, whole: bool) -> Iterator[tuple[str, str]]:
-    for one, other in paired(target, value):
+    for one, other in pairs_of(target, value):
         for name in target_names(one):
             yield from ((name, held) for held in holders(other, whole=whole))
 

@@ -24,7 +24,7 @@ def is_tuple(annotation: ast.expr) -> bool:
     return _names_one_of(annotation, _TUPLES)
 
 
-def unquoted(annotation: ast.expr) -> ast.expr:
+def without_quotes(annotation: ast.expr) -> ast.expr:
     """The type that an annotation in quotes names."""
     match annotation:
         case ast.Constant(value=str() as text):
@@ -41,7 +41,7 @@ def alternatives(
     Args:
       choices: words that stand in front of several types: ``Optional[nn.Module]``.
     """
-    annotation = unquoted(annotation)
+    annotation = without_quotes(annotation)
     match annotation:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield from alternatives(left, choices)
@@ -68,7 +68,7 @@ def last_word(head: ast.expr) -> str:
 
 def may_hold_arrays(annotation: ast.expr) -> bool:
     """Whether items of a container may be arrays: not those of ``Sequence[int]``."""
-    annotation = unquoted(annotation)
+    annotation = without_quotes(annotation)
     match annotation:
         case ast.Constant(value=value):
             return isinstance(value, str)  # that is no type

@@ -51,12 +51,12 @@ def local_values(method: ast.FunctionDef) -> Locals:
                 continue
             case _:
                 continue
-        for name in (name for target in targets for name in _filled(target)):
+        for name in (name for target in targets for name in _targets(target)):
             found.setdefault(name, []).append(value)
     return found
 
 
-def _filled(target: ast.expr) -> Iterator[str]:
+def _targets(target: ast.expr) -> Iterator[str]:
     """Names that an assignment binds, or puts an item into."""
     yield from target_names(target)
     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):

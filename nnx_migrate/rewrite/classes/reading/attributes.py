@@ -10,7 +10,7 @@ from enum import StrEnum
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, held_parts
-from nnx_migrate.source.bindings import paired, target_names
+from nnx_migrate.source.bindings import pairs_of, target_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, is_none_literal, walk
 
@@ -80,7 +80,7 @@ def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     match statement:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                yield from paired(target, value)
+                yield from pairs_of(target, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             yield target, value
         case ast.AugAssign(target=ast.Attribute() as target, op=ast.Add(), value=value):
@@ -108,7 +108,7 @@ class _Reading:
     def read(self, statement: ast.stmt) -> Iterator[Attribute]:
         """The attributes that a statement assigns."""
         value = set_by_name(statement, self.receiver)
-        if value is not None and self._kind(value, computed=True)[0] is Kind.STRUCTURE:
+        if value is not None and self._kind(value, allows_computed=True)[0] is Kind.STRUCTURE:
             raise ClassRefused(
                 value,
                 "`setattr` names a list or dict of submodules here",
@@ -252,11 +252,11 @@ class _Reading:
         names = {name for name, kind in self.local.items() if kind in MODULES}
         return replace(self, second=self.second | names)._is_held(value)
 
-    def _kind(self, value: ast.expr, *, computed: bool = False) -> tuple[Kind, str | None]:
-        """Kind of a value, and its literal name; ``computed`` allows names that are not literal."""
+    def _kind(self, value: ast.expr, *, allows_computed: bool = False) -> tuple[Kind, str | None]:
+        """Kind of a value, and its literal name; ``allows_computed`` allows names that are not literal."""
         item = self.items.get(id(value))
         if item is not None:
-            return _item_kind(item, computed=computed)
+            return _item_kind(item, allows_computed=allows_computed)
         match value:
             case ast.Name(id=name) if name not in self.second:
                 return self.local.get(name, Kind.PLAIN), None
@@ -272,7 +272,7 @@ class _Reading:
                 inside = any(map(self._is_module, ast.iter_child_nodes(value)))
                 return (Kind.STRUCTURE if inside else Kind.PLAIN), None
             case ast.BinOp(left=left, right=right):
-                kinds = {self._kind(one, computed=True)[0] for one in (left, right)}
+                kinds = {self._kind(one, allows_computed=True)[0] for one in (left, right)}
                 is_list = Kind.STRUCTURE in kinds or self._is_held(value)
                 return (Kind.STRUCTURE if is_list else Kind.PLAIN), None
             case ast.Call(func=ast.Name(id="dict"), keywords=[_, *_] as entries):
@@ -309,7 +309,9 @@ class _Reading:
         return False
 
     def _is_module(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.expr) and (self._kind(node, computed=True)[0] is not Kind.PLAIN)
+        return isinstance(node, ast.expr) and (
+            self._kind(node, allows_computed=True)[0] is not Kind.PLAIN
+        )
 
 
 def _stronger(first: Kind | None, second: Kind) -> Kind:
@@ -318,13 +320,13 @@ def _stronger(first: Kind | None, second: Kind) -> Kind:
     return second
 
 
-def _item_kind(item: Item, *, computed: bool) -> tuple[Kind, str | None]:
+def _item_kind(item: Item, *, allows_computed: bool) -> tuple[Kind, str | None]:
     literal = None
     if isinstance(item.name, ast.Constant) and isinstance(item.name.value, str):
         literal = item.name.value
     match item.kind:
         case ItemKind.SITE:
-            if item.name is not None and literal is None and not computed:
+            if item.name is not None and literal is None and not allows_computed:
                 raise ClassRefused(
                     item.call,
                     "the name of an attribute's submodule is computed",

@@ -57,7 +57,7 @@ class Children:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):
                 return [self.attributes[attr]] if attr in self.attributes else []
             case ast.Call():
-                return self._built(node)
+                return self._attributes_of(node)
             case ast.Name(id=name):
                 return self._local(name, method)
         return []
@@ -95,11 +95,11 @@ class Children:
                 return name in names
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
                 return attr in self.attributes or attr in self.lists
-            case ast.Call() if self._built(node):
+            case ast.Call() if self._attributes_of(node):
                 return True
         return any(self._is_held(one, receiver, names) for one in held_parts(node))
 
-    def _built(self, node: ast.AST) -> list[str | None]:
+    def _attributes_of(self, node: ast.AST) -> list[str | None]:
         item = self.items.get(id(node))
         if item is None or item.kind is not ItemKind.SITE or item.is_in_scope:
             return []
@@ -114,7 +114,7 @@ class Children:
                 case ast.Name(id=stored, ctx=ast.Store()) if stored == name:
                     stores += 1
                 case ast.Assign(targets=[ast.Name(id=stored)], value=value) if stored == name:
-                    found += self._built(value)
+                    found += self._attributes_of(value)
         return found if len(found) == stores else []
 
 

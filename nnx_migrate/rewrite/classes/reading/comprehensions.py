@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains
-from nnx_migrate.source.bindings import paired, target_names
+from nnx_migrate.source.bindings import pairs_of, target_names
 from nnx_migrate.source.walking import each, walk
 
 # Functions of Python that read all of a generator at once.
@@ -85,7 +85,7 @@ def _has_keys_apart(node: ast.DictComp) -> bool:
 
 
 def _values(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    for one, other in paired(target, value):
+    for one, other in pairs_of(target, value):
         if isinstance(one, ast.Name):
             yield one.id, other
 

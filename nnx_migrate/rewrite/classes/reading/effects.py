@@ -58,7 +58,7 @@ def effects_on(project: Project, scope: Scope, cls: ClassInfo, method: ast.Funct
     """Locals of a method, with the places that may change them and do not look like it."""
     reading = _Reading(project, scope, cls, method)
     found: dict[str, list[ast.AST]] = {}
-    for node in walk(method) if reading.made else ():
+    for node in walk(method) if reading.mutable_names else ():
         for name in reading.changed_at(node):
             found.setdefault(name, []).append(node)
     return {name: tuple(nodes) for name, nodes in found.items()}
@@ -74,7 +74,7 @@ class _Reading:
     # What the method makes -----------------------------------------------------------------
 
     @cached_property
-    def made(self) -> frozenset[str]:
+    def mutable_names(self) -> frozenset[str]:
         """Names of lists, dicts, arrays of NumPy and objects: what may be changed."""
         return self._with_second_names(self._is_made) | self.objects
 
@@ -98,7 +98,7 @@ class _Reading:
         }
 
     @cached_property
-    def _held(self) -> Mapping[str, frozenset[str]]:
+    def _contents(self) -> Mapping[str, frozenset[str]]:
         """What objects of the method were given when they were made: ``options = Options(widths)``."""
         return {
             name: frozenset(
@@ -128,7 +128,7 @@ class _Reading:
         return {name: frozenset(origins) for name, origins in found.items()}
 
     @cached_property
-    def _called(self) -> frozenset[int]:
+    def _callees(self) -> frozenset[int]:
         return frozenset(id(one.func) for one in each(self.method, ast.Call))
 
     def _with_second_names(self, counts: Callable[[ast.AST], bool]) -> frozenset[str]:
@@ -178,10 +178,10 @@ class _Reading:
     def changed_at(self, node: ast.AST) -> Iterator[str]:
         """Names of what a node may change."""
         for name in changed_at(node):
-            yield from self.made & self._origins.get(name, frozenset())
+            yield from self.mutable_names & self._origins.get(name, frozenset())
         match node:
             case ast.Call(func=function):
-                yield from self.made & {*self._changed_arguments(node, ())}
+                yield from self.mutable_names & {*self._changed_arguments(node, ())}
                 if not self._only_reads(function):  # ``use(counter)``
                     handed = {
                         name for one in given_values(node) for name in holders(one, whole=True)
@@ -190,11 +190,11 @@ class _Reading:
                 owner = function.value if isinstance(function, ast.Attribute) else function
                 if not (isinstance(function, ast.Attribute) and function.attr in _READING):
                     for name in self.objects & {*holders(owner, whole=True)}:
-                        yield from {name, *self._held.get(name, ())}
+                        yield from {name, *self._contents.get(name, ())}
             case ast.Name(id=name, ctx=ast.Load()) if name in self.objects & self._functions.keys():
                 yield name  # ``map(width, ws)``, where ``def width(n, seen=[]): ...``
             case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if (
-                attr in CHANGING and id(node) not in self._called
+                attr in CHANGING and id(node) not in self._callees
             ):
                 yield from holders(value, whole=False)
 

@@ -43,11 +43,11 @@ def flags_of(project: Project, scope: Scope, method: ast.FunctionDef) -> frozens
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 merged[name] += _is_merged(project, scope, value)
     settled = {name for name, count in merged.items() if count and count == stored[name]}
-    booleans = {*_booleans(method.args), *_only_tested(method)}
+    booleans = {*_booleans(method.args), *_flag_parameters(method)}
     return frozenset(settled | (booleans - stored.keys()))
 
 
-def _only_tested(method: ast.FunctionDef) -> set[str]:
+def _flag_parameters(method: ast.FunctionDef) -> set[str]:
     """Parameters that are read, and only where their truth alone counts."""
     tested = set()
     for node in walk(method):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
-from nnx_migrate.source.bindings import bound_names, breaks, jumps, paired
+from nnx_migrate.source.bindings import bound_names, breaks, jumps, pairs_of
 from nnx_migrate.source.changes import (
     WHOLE,
     changed_by_call,
@@ -20,7 +20,7 @@ from nnx_migrate.source.changes import (
     open_change,
 )
 from nnx_migrate.source.leaving import returns
-from nnx_migrate.source.walking import each, names_in, uncalled
+from nnx_migrate.source.walking import callee_of, each, names_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             return [_bind(one) for one in _parts(node)]
         case ast.Expr(value=value):
             steps = _expression(value, items)
-            mutated = _mutated_receiver(value) | _openly_changed(node)
+            mutated = _mutated_receiver(value) | _visible_changes(node)
             return [*steps, Bind(node, frozenset(), mutated)] if mutated else steps
         case _:
             steps = [step for one in operands(node) for step in _expression(one, items)]
@@ -141,7 +141,7 @@ def _parts(node: ast.stmt) -> Sequence[ast.stmt | ast.NamedExpr]:
     """``width, skip = self.width, x`` name by name, so that one does not hang on what the other reads."""
     match node:
         case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value):
-            pairs = [*paired(target, value)]
+            pairs = [*pairs_of(target, value)]
         case _:
             return [node]
     names = {one.id for one, _ in pairs if isinstance(one, ast.Name)}
@@ -158,7 +158,7 @@ def _parts(node: ast.stmt) -> Sequence[ast.stmt | ast.NamedExpr]:
 
 def _bind(node: ast.stmt | ast.NamedExpr) -> Bind:
     defines = frozenset(bound_names(node))
-    mutates = set(_openly_changed(node))
+    mutates = set(_visible_changes(node))
     match node:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             mutates |= {name for one in targets for name in _mutated_target(one)}
@@ -171,7 +171,7 @@ def _bind(node: ast.stmt | ast.NamedExpr) -> Bind:
     return Bind(node, defines, frozenset(mutates))
 
 
-def _openly_changed(node: ast.AST) -> frozenset[str]:
+def _visible_changes(node: ast.AST) -> frozenset[str]:
     call = open_change(node)
     return frozenset(changed_by_call(call)) if call is not None else frozenset()
 
@@ -199,7 +199,7 @@ def _mutated_receiver(value: ast.expr) -> frozenset[str]:
 
 def _is_scope(expression: ast.expr) -> bool:
     """Whether a context manager only names what runs inside it."""
-    target = uncalled(expression)
+    target = callee_of(expression)
     name = ast.unparse(target).rpartition(".")[2]
     return name in {"named_scope", "TraceAnnotation", "StepTraceAnnotation"}
 

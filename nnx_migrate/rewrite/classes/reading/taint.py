@@ -48,15 +48,15 @@ def tainted_name(
 
 
 def _run(
-    steps: Sequence[Step], tainted_names: set[str], init_texts: Replaced, found: Taint
+    steps: Sequence[Step], tainted_names: set[str], init_texts: Replaced, taint: Taint
 ) -> None:
     for step in steps:
         match step:
             case Build(item=item):
-                found.at[id(item.call)] = frozenset(tainted_names)
+                taint.at[id(item.call)] = frozenset(tainted_names)
             case Bind(node=node, defines=defines, mutates=mutates):
                 value = value_of(node)
-                found.before[id(step)] = frozenset(tainted_names)
+                taint.before[id(step)] = frozenset(tainted_names)
                 if tainted_name(value, tainted_names, init_texts):
                     tainted_names |= (defines | mutates) - {
                         "self"
@@ -64,19 +64,19 @@ def _run(
                 else:
                     tainted_names -= defines
             case Branch(test=test, body=body, orelse=orelse):
-                found.before[id(step)] = frozenset(tainted_names)
+                taint.before[id(step)] = frozenset(tainted_names)
                 cause = tainted_name(test, tainted_names, init_texts)
                 first, second = set(tainted_names), set(tainted_names)
-                _run(body, first, init_texts, found)
-                _run(orelse, second, init_texts, found)
+                _run(body, first, init_texts, taint)
+                _run(orelse, second, init_texts, taint)
                 if cause:
-                    found.steps[id(step)] = cause
-                    assigned = _assigned(body) | _assigned(orelse)
+                    taint.steps[id(step)] = cause
+                    assigned = _targets(body) | _targets(orelse)
                     first |= assigned
                 tainted_names |= first | second
                 tainted_names &= first | second
             case Loop(target=target, iterable=iterable, body=body, conditions=conditions):
-                found.before[id(step)] = frozenset(tainted_names)
+                taint.before[id(step)] = frozenset(tainted_names)
                 cause = tainted_name(iterable, tainted_names, init_texts)
                 if cause:
                     tainted_names |= set(target_names(target))
@@ -84,13 +84,13 @@ def _run(
                     tainted_names -= set(target_names(target))
                 for _ in range(3):  # what one round taints reaches the next one
                     inside = set(tainted_names)
-                    _run(body, inside, init_texts, found)
+                    _run(body, inside, init_texts, taint)
                     tainted_names |= inside
                 for one in conditions:
                     cause = cause or tainted_name(one, tainted_names, init_texts)
                 if cause:
-                    found.steps[id(step)] = cause
-                    tainted_names |= _assigned(body)
+                    taint.steps[id(step)] = cause
+                    tainted_names |= _targets(body)
 
 
 def value_of(node: ast.AST) -> ast.AST:
@@ -104,6 +104,6 @@ def value_of(node: ast.AST) -> ast.AST:
             return node
 
 
-def _assigned(steps: Sequence[Step]) -> set[str]:
+def _targets(steps: Sequence[Step]) -> set[str]:
     names = (name for one in binds(steps) for name in one.defines | one.mutates)
     return {*names} - {"self"}

@@ -50,7 +50,7 @@ def dead_assignments(
       moving: nodes that are read elsewhere when the statement they stand in has gone.
     """
     nodes = [node for one in body for node in walk(one)]
-    read = {name for node in nodes if id(node) in removals for name in _needed(node)}
+    read = {name for node in nodes if id(node) in removals for name in _binding_names(node)}
     known, numbers = {*removals, *staying}, _numbers(nodes)
     found = {
         id(one): one
@@ -64,7 +64,7 @@ def dead_assignments(
             name
             for node in nodes
             if id(node) in moving or (id(node) not in gone and id(node) not in removals)
-            for name in _needed(node)
+            for name in _binding_names(node)
         }
         needed = {key for key, one in found.items() if not left.isdisjoint(_bound(one))}
         if not needed:
@@ -72,23 +72,27 @@ def dead_assignments(
         found = {key: one for key, one in found.items() if key not in needed}
 
 
-def _read_by(found: Mapping[int, ast.stmt], read: Collection[str]) -> dict[int, ast.stmt]:
+def _read_by(assignments: Mapping[int, ast.stmt], read: Collection[str]) -> dict[int, ast.stmt]:
     """Those of the assignments that bind these names, or what such assignments read."""
     result: dict[int, ast.stmt] = {}
     read = {*read}
     while True:
         more = {
             key: one
-            for key, one in found.items()
+            for key, one in assignments.items()
             if key not in result and not read.isdisjoint(_bound(one))
         }
         if not more:
             return result
         result |= more
-        read |= {name for one in more.values() for node in walk(one) for name in _needed(node)}
+        read |= {
+            name for one in more.values() for node in walk(one) for name in _binding_names(node)
+        }
 
 
-def emptied(project: Project, scope: Scope, body: list[ast.stmt], removals: set[int]) -> set[int]:
+def with_empty_ifs(
+    project: Project, scope: Scope, body: list[ast.stmt], removals: set[int]
+) -> set[int]:
     """The ``removals`` and the ``if`` statements that are left with nothing to do."""
     result = set(removals)
     for statement in reversed(list(statements(body))):
@@ -99,7 +103,7 @@ def emptied(project: Project, scope: Scope, body: list[ast.stmt], removals: set[
     return result
 
 
-def _needed(node: ast.AST) -> Iterator[str]:
+def _binding_names(node: ast.AST) -> Iterator[str]:
     """A name that must be bound for a node."""
     match node:
         case ast.Name(id=name, ctx=ast.Load() | ast.Del()):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import Expression, dotted, string
+from nnx_migrate.edit.expressions import Expression, dotted_node, string
 from nnx_migrate.edit.statements import (
     GONE,
     Statement,
@@ -138,7 +138,7 @@ class SetupConverter:
             kept,
         )
         plain.add([one for one in found if id(one.value) not in done], edits, properties)
-        self._computed(found, items, edits, properties, kept)
+        self._add_properties(found, items, edits, properties, kept)
         around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
         hoisting = Hoisting(self.cls, self.method, self.sizes, self.layout, structures.loops)
         for statement in statements(self.method.body):
@@ -179,7 +179,7 @@ class SetupConverter:
                     RULE,
                 )
 
-    def _computed(
+    def _add_properties(
         self,
         attributes: list[Attribute],
         items: Mapping[int, Item],
@@ -205,7 +205,7 @@ class SetupConverter:
         structures: Structures,
         edits: Edits,
         properties: dict[str, Expression],
-        built: list[str],
+        submodule_names: list[str],
     ) -> None:
         stored = one.storage_name or one.name
         match one.kind:
@@ -218,14 +218,14 @@ class SetupConverter:
                 if stored != one.name:
                     properties[one.name] = _attribute(stored)
             case Kind.SUBMODULE | Kind.PARAM | Kind.VARIABLE:
-                built.append(stored)
+                submodule_names.append(stored)
                 if stored != one.name:
                     properties[one.name] = _attribute(stored)
-                    self._renamed(one, stored, edits)
+                    self._rename(one, stored, edits)
 
-    def _renamed(self, one: Attribute, storage_name: str, edits: Edits) -> None:
+    def _rename(self, one: Attribute, storage_name: str, edits: Edits) -> None:
         if is_attribute_name(storage_name):
-            edits[id(one.target)] = dotted(f"self.{storage_name}")
+            edits[id(one.target)] = dotted_node(f"self.{storage_name}")
             return
         if not is_single(one):
             raise ClassRefused(
@@ -250,5 +250,5 @@ class SetupConverter:
 
 def _attribute(name: str) -> Expression:
     if is_attribute_name(name):
-        return dotted(f"self.{name}")
+        return dotted_node(f"self.{name}")
     return call("getattr", "self", string(name))

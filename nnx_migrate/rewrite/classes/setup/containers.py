@@ -43,7 +43,7 @@ class Containers:
 
     def has(self, value: ast.expr) -> bool:
         """Whether a value is, or holds, a list or a dict, as far as the code shows."""
-        return any(home._is_written(one) for home, one in self._followed(value))
+        return any(home._is_written(one) for home, one in self._sources(value))
 
     def _is_written(self, value: ast.expr) -> bool:
         match value:
@@ -54,7 +54,7 @@ class Containers:
             case ast.Subscript(value=inner, slice=ast.Slice()):
                 return self.has(inner)
             case ast.Subscript(value=inner):
-                held = self._followed(inner)
+                held = self._sources(inner)
                 return any(home.has(part) for home, one in held for part in _parts(one))
             case ast.Call():
                 return self._makes(value)
@@ -62,7 +62,7 @@ class Containers:
                 return self._is_typed(value)
         return isinstance(value, _WRITTEN)
 
-    def _followed(self, value: ast.expr) -> Iterator[tuple[Containers, ast.expr]]:
+    def _sources(self, value: ast.expr) -> Iterator[tuple[Containers, ast.expr]]:
         """What a value may be, with where that stands: behind names, and what functions return."""
         found: list[tuple[Containers, ast.expr]]
         match value:
@@ -71,7 +71,7 @@ class Containers:
             case ast.IfExp(body=body, orelse=orelse):
                 found = [(self, body), (self, orelse)]
             case ast.Call(func=called) if self.depth:
-                found = list(self._returned(called))
+                found = list(self._results(called))
             case ast.Name() if self.depth:
                 found = list(self._bound(value))
             case _:
@@ -79,7 +79,7 @@ class Containers:
         if not found:
             yield self, value
         for home, one in found:
-            yield from home._followed(one)
+            yield from home._sources(one)
 
     def _makes(self, call: ast.Call) -> bool:
         """Whether a function that nobody here wrote gives a list or a dict."""
@@ -96,7 +96,7 @@ class Containers:
                 return self.has(value)
         return symbol.startswith(_LIBRARIES) and symbol.rpartition(".")[2] in _LISTS
 
-    def _returned(self, callee: ast.expr) -> Iterator[tuple[Containers, ast.expr]]:
+    def _results(self, callee: ast.expr) -> Iterator[tuple[Containers, ast.expr]]:
         """What a function of the project or a method of the class returns."""
         found = self._method(callee) or self._function(self.project.resolve(callee, self.scope))
         if found is not None and found.function is not None:
@@ -124,7 +124,7 @@ class Containers:
     def _bound(self, name: ast.Name) -> Iterator[tuple[Containers, ast.expr]]:
         """What a local or global name is bound to."""
         deeper = replace(self, depth=self.depth - 1)
-        local = _assigned(self.function, name.id) if self.function is not None else []
+        local = _assigned_values(self.function, name.id) if self.function is not None else []
         binding = self.scope.lookup(name.id)
         if local:
             yield from ((deeper, one) for one in local)
@@ -156,7 +156,7 @@ class Containers:
         )
 
 
-def _assigned(function: ast.FunctionDef, name: str) -> list[ast.expr]:
+def _assigned_values(function: ast.FunctionDef, name: str) -> list[ast.expr]:
     """What assignments give a local."""
     return [
         value

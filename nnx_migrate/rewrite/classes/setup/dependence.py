@@ -61,7 +61,7 @@ def dependence_in(
     """
     receiver = receiver_of(method)
     found = base_dependence or Dependence(receiver)
-    found = replace(found, attributes=found.attributes | _inherited(cls, method, found))
+    found = replace(found, attributes=found.attributes | _base_attributes(cls, method, found))
     while True:
         local, attributes = set(found.local), set(found.attributes)
         for target, value in bindings_below(method):
@@ -84,7 +84,7 @@ def dependence_in(
         found = grown
 
 
-def _inherited(
+def _base_attributes(
     cls: ClassInfo, method: ast.FunctionDef, base_dependence: Dependence
 ) -> frozenset[str]:
     """Attributes that the ``setup`` of base classes computes from variables."""

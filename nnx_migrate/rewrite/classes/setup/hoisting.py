@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.expressions import dotted_node
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import Statement, assign, loop, run, with_inner_comments
 from nnx_migrate.edit.syntax import cst
@@ -65,12 +65,12 @@ class Hoisting:
                 name = f"{attribute}_list"
             case _:
                 name = ""
-        for one in reversed([*self._found(statement.value, name)]):  # above those behind it
+        for one in reversed([*self._rounds_in(statement.value, name)]):  # above those behind it
             self._hoist(statement, one, edits)
 
-    def _found(self, value: ast.AST, name: str = "") -> Iterator[_Rounds]:
-        for node in _evaluated(value):
-            inner = tuple(self._found(node.elt))
+    def _rounds_in(self, value: ast.AST, name: str = "") -> Iterator[_Rounds]:
+        for node in _sure_comprehensions(value):
+            inner = tuple(self._rounds_in(node.elt))
             carried = self.sizes.loop_carries.get(id(node), ())
             if (carried or inner) and id(node) not in self.loops:
                 refuse_leaks(self.method, {id(node): node}, RULE)
@@ -93,7 +93,7 @@ class Hoisting:
 
         edits[id(statement)] = make
         for one in _all_of(rounds):
-            edits[id(one.node)] = lambda renderer, name=one.name: dotted(name)  # type: ignore[misc]
+            edits[id(one.node)] = lambda renderer, name=one.name: dotted_node(name)  # type: ignore[misc]
 
     def _loop(self, one: _Rounds, renderer: Renderer) -> list[Statement]:
         """The list's loop, and what each round of it carries on."""
@@ -112,11 +112,11 @@ def _all_of(rounds: _Rounds) -> Iterator[_Rounds]:
         yield from _all_of(one)
 
 
-def _evaluated(value: ast.AST) -> Iterator[ast.ListComp | ast.GeneratorExp]:
+def _sure_comprehensions(value: ast.AST) -> Iterator[ast.ListComp | ast.GeneratorExp]:
     """Comprehensions of one loop, whole, that an expression surely evaluates, once."""
     if isinstance(value, ast.ListComp | ast.GeneratorExp):
         if len(value.generators) == 1 and not value.generators[0].ifs:
             yield value
     elif not isinstance(value, _PARTLY):
         for child in children(value):
-            yield from _evaluated(child)
+            yield from _sure_comprehensions(child)

@@ -57,7 +57,7 @@ class KeptValues:
         found = {one.name: 1 for one in self.cls.fields}
         for _, method in self._methods:
             for node in each(method, (ast.Attribute, ast.Call)):
-                for name in _stored(node):
+                for name in _store_targets(node):
                     found[name] = found.get(name, 0) + 1
         return found
 
@@ -67,7 +67,7 @@ class KeptValues:
         Raises:
           Refused: calls fill the value in place, or it is drawn from a state for all, or from a clock.
         """
-        self._check_drawn(one.value)
+        self._check_draws(one.value)
         if self.filled_by(one.name) - {self.setup}:
             raise ClassRefused(
                 one.statement,
@@ -127,10 +127,10 @@ class KeptValues:
 
     def filled_by(self, name: str) -> frozenset[ast.FunctionDef]:
         """Methods that change what an attribute holds: ``self.table[0] = 4``, ``t = self.table; t.sort()``."""
-        return self._filled.get(name, frozenset())
+        return self._writers.get(name, frozenset())
 
     @cached_property
-    def _filled(self) -> Mapping[str, frozenset[ast.FunctionDef]]:
+    def _writers(self) -> Mapping[str, frozenset[ast.FunctionDef]]:
         found: dict[str, set[ast.FunctionDef]] = {}
         for cls, method in self._methods:
             for name in {*self._changed_in(cls, method)}:
@@ -140,17 +140,17 @@ class KeptValues:
     def _changed_in(self, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[str]:
         scope = cls.scope.enter(method)
         aliases = dict(_aliases(method))
-        changed = changed_names(method) | _augmented(method)
+        changed = changed_names(method) | _augmented_locals(method)
         yield from (aliases[name] for name in aliases.keys() & changed)
         for node in walk(method):
             match node:
                 case ast.Attribute(value=value) | ast.Subscript(value=value) if not isinstance(
                     node.ctx, ast.Load
                 ):
-                    yield from _held(value, aliases)
+                    yield from _attribute_name(value, aliases)
                 case ast.Call():
                     for value in self._changed_by(cls, node, scope):
-                        yield from _held(value, aliases)
+                        yield from _attribute_name(value, aliases)
 
     def _changed_by(self, cls: ClassInfo, call: ast.Call, scope: Scope) -> Iterator[ast.expr]:
         """What a call changes of what it is called on, or gets."""
@@ -170,7 +170,7 @@ class KeptValues:
 
     # What is another value each time -------------------------------------------------------
 
-    def _check_drawn(self, value: ast.expr) -> None:
+    def _check_draws(self, value: ast.expr) -> None:
         scope = self.cls.scope.enter(self.setup)
         for call in each(value, ast.Call):
             if self._is_drawn(self.project.resolve(call.func, scope), _DEPTH):
@@ -203,7 +203,7 @@ def _attribute_of_self(node: ast.AST) -> str:
     return ""
 
 
-def _stored(node: ast.AST) -> Iterator[str]:
+def _store_targets(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Attribute(ctx=ast.Store() | ast.Del()) if name := _attribute_of_self(node):
             yield name
@@ -214,7 +214,7 @@ def _stored(node: ast.AST) -> Iterator[str]:
             yield name
 
 
-def _held(value: ast.expr, aliases: Mapping[str, str]) -> Iterator[str]:
+def _attribute_name(value: ast.expr, aliases: Mapping[str, str]) -> Iterator[str]:
     """The attribute that an expression is, or is a part of."""
     while not _attribute_of_self(value) and isinstance(value, ast.Attribute | ast.Subscript):
         value = value.value
@@ -233,10 +233,10 @@ def _aliases(method: ast.FunctionDef) -> Iterator[tuple[str, str]]:
                 ast.Assign(targets=[ast.Name(id=local)], value=value)
                 | ast.For(target=ast.Name(id=local), iter=value)
             ):
-                yield from ((local, name) for name in _held(value, {}))
+                yield from ((local, name) for name in _attribute_name(value, {}))
 
 
-def _augmented(method: ast.FunctionDef) -> frozenset[str]:
+def _augmented_locals(method: ast.FunctionDef) -> frozenset[str]:
     """Locals that ``t += 1`` may change in place."""
     targets = (one.target for one in each(method, ast.AugAssign))
     return frozenset(one.id for one in targets if isinstance(one, ast.Name))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import Expression, dotted, generator, numbered
+from nnx_migrate.edit.expressions import Expression, dotted_node, generator, numbered_name
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -42,7 +42,7 @@ class ComprehensionLoop:
 
     def target(self, renderer: Renderer) -> Expression:
         """The loop's variable."""
-        return dotted(self.index) if self.index else renderer.render(self.generator.target)
+        return dotted_node(self.index) if self.index else renderer.render(self.generator.target)
 
     @property
     def counts(self) -> bool:
@@ -58,7 +58,7 @@ class ComprehensionLoop:
         if self.item.name is not None:
             found: Expression = renderer.render(self.item.name)
             return found
-        return numbered(self.attribute.name, self.target(renderer))
+        return numbered_name(self.attribute.name, self.target(renderer))
 
     def reads(self) -> frozenset[str]:
         """Names that the header and the element names read."""

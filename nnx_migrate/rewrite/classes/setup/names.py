@@ -69,9 +69,9 @@ def _is_called(item: Item | None, name: str) -> bool:
     return False
 
 
-def _check_branches(found: Iterable[Attribute]) -> None:
+def _check_branches(attributes: Iterable[Attribute]) -> None:
     names: dict[str, str] = {}
-    for one in found:
+    for one in attributes:
         if one.kind is Kind.SUBMODULE:
             stored = one.storage_name or one.name
             if names.setdefault(one.name, stored) != stored:

@@ -28,15 +28,15 @@ RULE = "setup"
 _BUILT = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.PARAM, Kind.VARIABLE, Kind.ALIAS)
 
 
-def optional_attributes(found: Iterable[Attribute]) -> frozenset[str]:
+def optional_attributes(attributes: Iterable[Attribute]) -> frozenset[str]:
     """Names that hold what is built in one assignment and something plain in another."""
-    found = list(found)
-    plain = {one.name for one in found if one.kind is Kind.PLAIN}
-    return frozenset(plain & {one.name for one in found if one.kind in _BUILT})
+    attributes = list(attributes)
+    plain = {one.name for one in attributes if one.kind is Kind.PLAIN}
+    return frozenset(plain & {one.name for one in attributes if one.kind in _BUILT})
 
 
 def optional_edits(
-    found: Iterable[Attribute], method: ast.FunctionDef, constructions: Edits, remarks: Remarks
+    attributes: Iterable[Attribute], method: ast.FunctionDef, constructions: Edits, remarks: Remarks
 ) -> tuple[Edits, frozenset[int]]:
     """Edits of such attributes, and the ids of the plain values among them.
 
@@ -47,20 +47,20 @@ def optional_edits(
       Refused: a variable or several submodules replace another value than None, or what is built is stored
         under another name.
     """
-    found = list(found)
-    names = optional_attributes(found)
+    attributes = list(attributes)
+    names = optional_attributes(attributes)
     edits: Edits = {}
     values: set[int] = set()
-    for one in found:
+    for one in attributes:
         if one.name not in names or one.kind is not Kind.PLAIN:
             continue
-        others = [other for other in found if other.name == one.name and other.kind in _BUILT]
+        others = [other for other in attributes if other.name == one.name and other.kind in _BUILT]
         replacing = [two for two in others if not _exclusive(method, one.statement, two.statement)]
         _check(one, others, _can_follow(one, replacing, method, constructions))
         values.add(id(one.value))
         if any(other.kind is Kind.STRUCTURE for other in others):
             remarks.imports.add("nnm")
-            edits[id(one.statement)] = _emptied(one)
+            edits[id(one.statement)] = _without_statement(one)
         elif is_none_literal(one.value):
             remarks.imports.add("nnx")
             edits[id(one.value)] = call("nnx.data", "None")
@@ -71,7 +71,7 @@ def optional_edits(
 
 
 def inherited_edits(
-    found: Iterable[Attribute], plain: Collection[str], constructions: Edits, remarks: Remarks
+    attributes: Iterable[Attribute], plain: Collection[str], constructions: Edits, remarks: Remarks
 ) -> Edits:
     """Edits of submodules that follow what the ``setup`` of a base gave their attribute.
 
@@ -82,7 +82,7 @@ def inherited_edits(
       Refused: it is more than the call of a submodule that follows.
     """
     edits: Edits = {}
-    for one in found:
+    for one in attributes:
         if one.name not in plain or one.kind not in _BUILT:
             continue
         is_plain = _is_built(one, constructions) and one.storage_name in (None, one.name)
@@ -100,7 +100,7 @@ def inherited_edits(
 
 def _as_data(construction: Replacement) -> Callable[[Renderer], Expression]:
     """The construction of a submodule that follows a static value."""
-    return lambda renderer: call("nnx.data", renderer.made(construction))
+    return lambda renderer: call("nnx.data", renderer.replacement(construction))
 
 
 def _can_follow(
@@ -120,7 +120,7 @@ def _is_built(one: Attribute, constructions: Edits) -> bool:
     return isinstance(one.value, ast.Call) and id(one.value) in constructions
 
 
-def _emptied(one: Attribute) -> Callable[[Renderer], Sequence[Statement]]:
+def _without_statement(one: Attribute) -> Callable[[Renderer], Sequence[Statement]]:
     def make(renderer: Renderer) -> Sequence[Statement]:
         value = renderer.render(one.value)
         return [run(call("nnm.set_submodules", "self", string(one.name), value))]

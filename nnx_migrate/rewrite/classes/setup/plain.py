@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import (
     set_by_name,
     statements,
 )
-from nnx_migrate.rewrite.classes.reading.unread import dead_assignments, emptied
+from nnx_migrate.rewrite.classes.reading.unread import dead_assignments, with_empty_ifs
 from nnx_migrate.rewrite.classes.setup.changing_objects import check_objects
 from nnx_migrate.rewrite.classes.setup.containers import Containers
 from nnx_migrate.rewrite.classes.setup.kept_values import KeptValues
@@ -88,13 +88,13 @@ class PlainAttributes:
                 ):
                     is_named = isinstance(one.value, ast.Name)  # it may be a list
                     function = "nnm.as_field" if is_named else "nnm.constant"
-                    self._wrapped(one.value, function, edits)
+                    self._wrap(one.value, function, edits)
                     continue
                 properties[one.name] = value
                 gone.add(id(one.statement))
         body = self.method.body
         lost = {id(node) for one in statements(body) if id(one) in gone for node in walk(one)}
-        gone = emptied(
+        gone = with_empty_ifs(
             self.project, scope, body, gone | dead_assignments(self.project, scope, body, lost)
         )
         for statement in statements(self.method.body):
@@ -110,14 +110,14 @@ class PlainAttributes:
         read = {one.attr for one in each(value, ast.Attribute) if is_self(one.value)}
         fields = (one.annotation for one in self.cls.fields if one.name in read)
         has_arrays = has_arrays or any(map(may_hold_arrays, fields))
-        self._wrapped(value, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
+        self._wrap(value, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
 
-    def _wrapped(self, value: ast.expr, function: str, edits: Edits) -> None:
+    def _wrap(self, value: ast.expr, function: str, edits: Edits) -> None:
         self.remarks.imports.add("nnm")
         previous = edits.get(id(value))
 
         def make(renderer: Renderer) -> Expression:
-            inner = renderer.inner(value) if previous is None else renderer.made(previous)
+            inner = renderer.inner(value) if previous is None else renderer.replacement(previous)
             return call(function, inner)
 
         edits[id(value)] = make

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from nnx_migrate.edit.expressions import Expression, contents, dotted
+from nnx_migrate.edit.expressions import Expression, contents, dotted_node
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, Statement, assign, line, on_one_line
 from nnx_migrate.rewrite.classes.data import ClassRefused
@@ -60,7 +60,7 @@ def reads_of(items: Iterable[Item]) -> dict[int, Expression]:
     """What reads each variable, by the id of the call that makes it."""
     found: dict[int, Expression] = {}
     for one in items:
-        held = dotted(f"self.{stored_name(one)}")
+        held = dotted_node(f"self.{stored_name(one)}")
         found[id(one.call)] = contents(held) if one.kind is ItemKind.PARAM else held
     return found
 
@@ -100,7 +100,7 @@ class ComputedAttributes:
             if one.kind is not Kind.COMPUTED:
                 continue
             made = self.storing.made_in(one.statement)
-            edits[id(one.statement)] = self._stored(made) if made else GONE
+            edits[id(one.statement)] = self._storing(made) if made else GONE
             steps = self._steps(attributes, one)
             if steps and one is not steps[-1]:
                 continue
@@ -136,8 +136,8 @@ class ComputedAttributes:
                 return None
         return before
 
-    def _stored(self, made: list[Item]) -> Callable[[Renderer], Sequence[Statement]]:
-        return lambda renderer: self.storing.statements(made, renderer)
+    def _storing(self, items: list[Item]) -> Callable[[Renderer], Sequence[Statement]]:
+        return lambda renderer: self.storing.statements(items, renderer)
 
 
 def check_assignments(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
     Expression,
-    dotted,
+    dotted_node,
     operation,
     string,
 )
@@ -21,7 +21,7 @@ from nnx_migrate.edit.statements import (
     with_inner_comments,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import wrapped
+from nnx_migrate.edit.wrapping import wrap
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
@@ -92,28 +92,34 @@ class Structures:
         def make(renderer: Renderer) -> Sequence[Statement]:
             value = renderer.render(one.value)
             if is_added:
-                value = operation(dotted(f"self.{one.name}"), cst.Add, value)
+                value = operation(dotted_node(f"self.{one.name}"), cst.Add, value)
             return [run(call("nnm.set_submodules", "self", string(one.name), value))]
 
         edits[id(one.statement)] = make
 
-    def _reads_locals(self, found: ComprehensionLoop) -> bool:
+    def _reads_locals(self, loop: ComprehensionLoop) -> bool:
         """Whether the property could not evaluate the loop's header and names."""
         local = names_bound_below(self.method) - {"self"}
         local |= {one.name for one in self.sizes.new_arguments}
-        return bool(found.reads() & local)
+        return bool(loop.reads() & local)
 
-    def _loop(self, found: ComprehensionLoop) -> Callable[[Renderer], Sequence[Statement]]:
+    def _loop(self, comprehension: ComprehensionLoop) -> Callable[[Renderer], Sequence[Statement]]:
         """``self.layers = [Block(...) for i in range(n)]`` as a loop that stores each by its name."""
-        refuse_leaks(self.method, {id(found.node): found}, RULE)
-        carried = self.sizes.loop_carries.get(id(found.node), ())
-        statement, unit = found.attribute.statement, self.layout.unit
+        refuse_leaks(self.method, {id(comprehension.node): comprehension}, RULE)
+        carried = self.sizes.loop_carries.get(id(comprehension.node), ())
+        statement, unit = comprehension.attribute.statement, self.layout.unit
         inner = statement.col_offset + len(unit)
 
         def make(renderer: Renderer) -> Sequence[Statement]:
-            value, name = self.builder(found.item, renderer), found.name_node(renderer)
-            stored = wrapped(run(call("setattr", "self", name, value)), inner, self.layout.page)
-            target, over = found.target(renderer), renderer.render(found.generator.iter)
+            value, name = (
+                self.builder(comprehension.item, renderer),
+                comprehension.name_node(renderer),
+            )
+            stored = wrap(run(call("setattr", "self", name, value)), inner, self.layout.page)
+            target, over = (
+                comprehension.target(renderer),
+                renderer.render(comprehension.generator.iter),
+            )
             rounds = loop(target, over, [stored, *updates(carried)], unit)
             made = [*starts(carried), rounds]
             return with_inner_comments(made, renderer.sources.pairs[id(statement)])

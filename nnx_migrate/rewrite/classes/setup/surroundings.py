@@ -14,14 +14,14 @@ from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import (
     Statement,
     assign,
-    commented,
     line,
     skip,
     when,
+    with_comments_around,
     with_last_statements,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import wrapped
+from nnx_migrate.edit.wrapping import wrap
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import held_parts
@@ -95,7 +95,11 @@ class Surroundings:
 
         def make(renderer: Renderer) -> Sequence[Statement]:
             if condition == "False":
-                return [commented(skip(), [], "# Linen never calls it, so it has no parameters")]
+                return [
+                    with_comments_around(
+                        skip(), [], "# Linen never calls it, so it has no parameters"
+                    )
+                ]
             # Under a condition on fields Linen certainly calls it: a size left out is an error then.
             guarded = [] if condition else sites
             sized = [self.builder.guard(one, self.builder(one, renderer)) for one in guarded]
@@ -103,7 +107,7 @@ class Surroundings:
             conditions = [*tests, *known.values()]
             inner = made_of(previous, statement, renderer)
             if not conditions:
-                return [wrapped(one, indent, self.layout.page) for one in inner]
+                return [wrap(one, indent, self.layout.page) for one in inner]
             orelse = [] if other is None else [other.statement(renderer, unit)]
             orelse = orelse or _absent(statement, sites, renderer)
             orelse = orelse or self._unbound(statement, sites, renderer)
@@ -223,7 +227,7 @@ def made_of(
     if previous is None:
         inner = renderer.inner(node)
         return [inner if isinstance(inner, cst.BaseCompoundStatement) else line(inner)]
-    found: Sequence[Statement] = renderer.made(previous)
+    found: Sequence[Statement] = renderer.replacement(previous)
     return found
 
 

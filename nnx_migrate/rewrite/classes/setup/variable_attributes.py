@@ -32,15 +32,15 @@ def attributes_of(
     """
     dependence = dependence_in(cls, method)
     found = [
-        _followed(one, method, items) if dependence.of(one.value) else one
+        _follow(one, method, items) if dependence.of(one.value) else one
         for one in setup_attributes(cls, method, items)
     ]
     taken = cls.method_names | cls.field_names | {one.name for one in found}
     loose = _loose(method, items, found)
-    return [_renamed(one, loose, taken) for one in found]
+    return [_rename(one, loose, taken) for one in found]
 
 
-def _followed(one: Attribute, method: ast.FunctionDef, items: Mapping[int, Item]) -> Attribute:
+def _follow(one: Attribute, method: ast.FunctionDef, items: Mapping[int, Item]) -> Attribute:
     """The attribute as computed, or as another name of the variable that a local name holds."""
     if id(one.value) in items or one.kind is Kind.SUBMODULE:
         return one
@@ -90,7 +90,7 @@ def _loose(
     return {name: one for one in made if (name := _literal(one)) and id(one.call) not in held}
 
 
-def _renamed(one: Attribute, loose: Mapping[str, Item], used_names: frozenset[str]) -> Attribute:
+def _rename(one: Attribute, loose: Mapping[str, Item], used_names: frozenset[str]) -> Attribute:
     """A computed attribute with a variable's name is read under another: the variable keeps it."""
     item = loose.get(one.name)
     if item is None or is_none_literal(one.value):

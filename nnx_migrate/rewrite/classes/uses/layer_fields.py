@@ -27,7 +27,7 @@ def field_text(symbols: Sequence[str | None], node: ast.Attribute) -> str | None
     Raises:
       Refused: a built-in layer keeps no such attribute in NNX.
     """
-    names = {_renamed(symbol, node) for symbol in symbols}
+    names = {_nnx_name(symbol, node) for symbol in symbols}
     if len(names) > 1:
         raise _unknown(node, "one of several layers")
     name = names.pop() if names else node.attr
@@ -43,7 +43,7 @@ def lost_field(layers: Iterable[Layer], node: ast.Attribute) -> ClassRefused | N
     return None
 
 
-def _renamed(symbol: str | None, node: ast.Attribute) -> str:
+def _nnx_name(symbol: str | None, node: ast.Attribute) -> str:
     layer = layer_of(symbol)
     if layer is None or layer.attributes is None or node.attr in _BOTH:
         return node.attr

@@ -60,13 +60,13 @@ def base_items(base: ClassInfo, context: ConversionContext) -> Mapping[int, Item
 def making_of(method: Method, items: Mapping[int, Item]) -> Making:
     """What a method makes of the items of its class."""
     made = [items[id(one)] for one in walk(method.node) if id(one) in items]
-    numbers = {name for one in made for name in _counted(one)}
+    numbers = {name for one in made for name in _counted_names(one)}
     names = (one.name for one in made if one.kind is not ItemKind.STREAM)
     texts = {ast.unparse(one) for one in names if one is not None}
     return Making(method, frozenset(numbers), frozenset(texts))
 
 
-def _counted(item: Item) -> frozenset[str]:
+def _counted_names(item: Item) -> frozenset[str]:
     if item.kind is not ItemKind.SITE or item.name is not None or item.site is None:
         return frozenset()
     return item.site.numbers if item.is_in_scope else frozenset({item.site.class_name or ""})

@@ -27,7 +27,7 @@ def certain_reads(method: ast.FunctionDef) -> frozenset[int]:
         if isinstance(one, ast.If | ast.IfExp)
         for test in _tests(one.test)
         if test is one.test
-        for part in _where_given(one, test)
+        for part in _where_present(one, test)
         for node in each(part, ast.Attribute)
         if node.attr == test.left.attr and ast.dump(node) == ast.dump(test.left)  # type: ignore[attr-defined]
     )
@@ -41,7 +41,7 @@ def _tests(node: ast.AST) -> Iterator[ast.Compare]:
                 yield one
 
 
-def _where_given(branch: ast.If | ast.IfExp, test: ast.Compare) -> list[ast.AST]:
+def _where_present(branch: ast.If | ast.IfExp, test: ast.Compare) -> list[ast.AST]:
     """What runs where the attribute is not None."""
     side = branch.body if isinstance(test.ops[0], ast.IsNot) else branch.orelse
     return [*side] if isinstance(side, list) else [side]

@@ -12,7 +12,7 @@ from nnx_migrate.edit.expressions import (
     Expression,
     attribute,
     contents,
-    dotted,
+    dotted_node,
     function,
     string,
 )
@@ -37,7 +37,7 @@ from nnx_migrate.rewrite.classes.variables.submodule_names import (
     ASKING,
     LEAVES,
     asks_child,
-    refused,
+    refusal,
 )
 from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
 from nnx_migrate.source.walking import given_values, is_name, walk
@@ -143,7 +143,7 @@ class Reader:
         if isinstance(node.ctx, ast.Load) and name in self.params:
             stored = self.params[name]
             held = (
-                dotted(f"self.{stored}")
+                dotted_node(f"self.{stored}")
                 if is_attribute_name(stored)
                 else call("getattr", "self", string(stored))
             )
@@ -153,7 +153,7 @@ class Reader:
             else:
                 self.reads.call[id(node)] = contents(held)
         elif isinstance(node.ctx, ast.Load) and self.variables.get(name, name) != name:
-            self.reads.call[id(node)] = dotted(f"self.{self.variables[name]}")
+            self.reads.call[id(node)] = dotted_node(f"self.{self.variables[name]}")
 
     def _api(self, node: ast.Attribute, method: ast.FunctionDef, *, is_called: bool) -> None:
         """An attribute that Linen gives every module, of this one or of a submodule."""
@@ -270,7 +270,7 @@ class Reader:
                     classes = self.children.classes(owner, method)
                     project = self.children.project
                     if name in ASKING and any(asks_child(project, one, node) for one in classes):
-                        raise refused(node, node)
+                        raise refusal(node, node)
                     self.remarks.imports.add("nnm")
                     self.reads.call[id(node)] = carried_call(name, node)
 

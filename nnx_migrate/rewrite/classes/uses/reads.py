@@ -34,14 +34,14 @@ class Reads:
         return replace(self, streams=streams)
 
     @property
-    def owned(self) -> tuple[str, ...]:
+    def own_streams(self) -> tuple[str, ...]:
         """The streams that the module owns, in the order of their first draw."""
         return tuple(dict.fromkeys(self.streams.values()))
 
     @property
     def named(self) -> tuple[str, ...]:
         """Those whose names the text tells."""
-        return tuple(one for one in self.owned if not one.startswith(OF_FIELD))
+        return tuple(one for one in self.own_streams if not one.startswith(OF_FIELD))
 
 
 def stream_name(name: str) -> str:

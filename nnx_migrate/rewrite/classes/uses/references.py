@@ -21,7 +21,7 @@ from nnx_migrate.constructs import (
 )
 from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, Source
 from nnx_migrate.constructs.common.rules import NameRule
-from nnx_migrate.edit.expressions import dotted as dotted_node
+from nnx_migrate.edit.expressions import dotted_node
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.model import Confidence
@@ -29,7 +29,7 @@ from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.carry_cells import carry_cells
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import dotted, table_of
+from nnx_migrate.source.names import name_parts, table_of
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -228,7 +228,7 @@ def _asked_types(cls: ClassInfo) -> set[int]:
     return {
         id(inner)
         for node in each(cls.node, ast.Call)
-        if dotted(node.func) in _TYPE_QUESTIONS
+        if name_parts(node.func) in _TYPE_QUESTIONS
         for argument in node.args[1:2]
         for inner in walk(argument)
     }
@@ -299,4 +299,4 @@ def _call_edit(
     return make
 
 
-__all__ = ["Edits", "Reference", "Remarks", "dotted", "name_edits", "references"]
+__all__ = ["Edits", "Reference", "Remarks", "dotted_node", "name_edits", "references"]

@@ -37,14 +37,14 @@ def init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> Iterator[tuple[in
     """Updates that ``init`` runs as every call does, with the id of the call that made the variable."""
     if any(_asks(one) for owner in cls.mro for one in owner.methods.values()):
         return
-    held = _held(cls, items)
+    held = _variable_attributes(cls, items)
     for method in cls.methods.values():
         receiver = receiver_of(method)
         local = _local(method, items)
         for node in own_nodes(method):
             match node:
                 case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
-                    for key in _updated(target, receiver, local, held):
+                    for key in _updates(target, receiver, local, held):
                         yield key, node
                 case ast.Expr(value=ast.Call() as call) if (
                     self_call(call, receiver) == "put_variable"
@@ -87,7 +87,7 @@ def _put(call: ast.Call, items: Mapping[int, Item]) -> Iterator[int]:
                 yield key
 
 
-def _held(cls: ClassInfo, items: Mapping[int, Item]) -> Names:
+def _variable_attributes(cls: ClassInfo, items: Mapping[int, Item]) -> Names:
     """Attributes that ``setup`` gives variables."""
     found: dict[str, list[int]] = {}
     setup = cls.methods.get("setup")
@@ -109,7 +109,7 @@ def _local(method: ast.FunctionDef, items: Mapping[int, Item]) -> Names:
     return found
 
 
-def _updated(target: ast.expr, receiver: str, local: Names, variables: Names) -> list[int]:
+def _updates(target: ast.expr, receiver: str, local: Names, variables: Names) -> list[int]:
     match target:
         case ast.Attribute(value=ast.Name(id=name), attr="value"):
             return local.get(name, [])

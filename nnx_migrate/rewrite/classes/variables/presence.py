@@ -32,18 +32,18 @@ def asked_in_init(
     """
     inside = [items[id(one)] for one in walk(method) if id(one) in items]
     if any(_makes(item, node) for item in inside):
-        raise _refused(node, "it asks for a variable that was made before, which is always there")
+        raise _refusal(node, "it asks for a variable that was made before, which is always there")
     owners = [one for one, call in _makers(cls, node) if _is_before(one, call, method, node)]
     if not owners:
         if any(_asks_again(one, node) for one in walk(method)):
-            raise _refused(node, "it asks twice for a variable that is made after it")
+            raise _refusal(node, "it asks twice for a variable that is made after it")
         return "False"
     if method.name == "setup" or all(one.kind is ItemKind.STREAM for one in inside):
         return None
     if all(one.name == "setup" for one in owners):
         given = ", ".join(ast.unparse(one) for one in (*node.args, *node.keywords))
         return f"nnm.has_variable(self, {given})"
-    raise _refused(node, "it asks for a variable that the call may have made before")
+    raise _refusal(node, "it asks for a variable that the call may have made before")
 
 
 def is_made_later(cls: ClassInfo, method: Method, node: ast.Call) -> bool:
@@ -65,7 +65,7 @@ def _asks_again(one: ast.AST, node: ast.Call) -> bool:
     return all(map(_may_equal, wanted, other))
 
 
-def _refused(node: ast.Call, reason: str) -> ClassRefused:
+def _refusal(node: ast.Call, reason: str) -> ClassRefused:
     return ClassRefused(node, reason, "leave the question out", RULE)
 
 

@@ -33,7 +33,7 @@ _MAKERS = {"param": 0, "perturb": 0, "sow": 1, "variable": 1}  # where the name 
 _NUMBERED = re.compile(r"\w+_\d+")  # Dense_0, layers_0
 
 
-def check_asked(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+def check_questions(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     """Refuse questions for what is, or may be, a submodule; those of bases, too.
 
     Raises:
@@ -46,10 +46,10 @@ def check_asked(cls: ClassInfo, items: Mapping[int, Item]) -> None:
         asked = _name_of(call, 1)
         is_written = isinstance(asked, ast.Constant)
         if (is_written or builds or cls.fields) and may_be_submodule(cls, call):
-            raise refused(call if owner is cls else cls.node, call)
+            raise refusal(call if owner is cls else cls.node, call)
 
 
-def refused(node: ast.AST, call: ast.Call) -> ClassRefused:
+def refusal(node: ast.AST, call: ast.Call) -> ClassRefused:
     """The refusal of a question, at ``node``."""
     asked = _name_of(call, 1)
     text = "what it asks for" if asked is None else ast.unparse(asked)
@@ -82,7 +82,7 @@ def may_be_submodule(cls: ClassInfo, call: ast.Call) -> bool:
     asked = _name_of(call, 1)
     if asked is None:
         return True
-    made = [one for one in _names_made(cls) if one is not None]
+    made = [one for one in _variable_names(cls) if one is not None]
     if any(ast.unparse(one) == ast.unparse(asked) for one in made):
         return False
     if not (isinstance(asked, ast.Constant) and isinstance(asked.value, str)):
@@ -92,7 +92,7 @@ def may_be_submodule(cls: ClassInfo, call: ast.Call) -> bool:
         return False
     if _NUMBERED.fullmatch(name) or any(_may_name(one, name) for one in _attributes(cls)):
         return True
-    return any(one is None or _may_read(one, name) for one in _names_given(cls))
+    return any(one is None or _may_read(one, name) for one in _submodule_names(cls))
 
 
 def _own_calls(cls: ClassInfo) -> Iterator[tuple[ClassInfo, str, ast.Call]]:
@@ -113,7 +113,7 @@ def _name_of(call: ast.Call, index: int) -> ast.expr | None:
     return call.args[index] if len(call.args) > index else given
 
 
-def _names_made(cls: ClassInfo) -> Iterator[ast.expr | None]:
+def _variable_names(cls: ClassInfo) -> Iterator[ast.expr | None]:
     """Names of the variables that the class makes."""
     for _, name, call in _own_calls(cls):
         if name in _MAKERS:
@@ -141,7 +141,7 @@ def _may_name(attribute: tuple[str, ast.AST | None], name: str) -> bool:
 _HOLDERS = (ast.Dict, ast.DictComp, ast.Call, ast.Name)
 
 
-def _names_given(cls: ClassInfo) -> Iterator[ast.expr | None]:
+def _submodule_names(cls: ClassInfo) -> Iterator[ast.expr | None]:
     """What submodules are called by ``name=`` and ``setattr``: all in the class, and texts in its module."""
     asked = {id(call) for _, name, call in _own_calls(cls) if name in {*ASKING, *_MAKERS}}
     inside = {id(one) for owner in cls.mro for one in walk(owner.node)}

@@ -27,14 +27,14 @@ def with_comments_of(old: Any, new: Any) -> Any:
             elif lost[comment]:
                 lost[comment] -= 1
                 heads.setdefault(name if name in now else "__init__", []).append(comment)
-    return _headed(new, heads, [*lost.elements()])
+    return _with_heads(new, heads, [*lost.elements()])
 
 
 def _name(member: Any) -> str:
     return member.name.value if isinstance(member, cst.FunctionDef) else ""
 
 
-def _headed(cls: Any, heads: dict[str, list[str]], more: Sequence[str]) -> Any:
+def _with_heads(cls: Any, heads: dict[str, list[str]], more: Sequence[str]) -> Any:
     """The class with comments at the heads of its methods, by name, and ``more`` at its own."""
     body = as_block(cls.body)
     members = []

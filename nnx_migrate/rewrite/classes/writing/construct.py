@@ -15,7 +15,7 @@ from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import (
     Expression,
     conjunction,
-    dotted,
+    dotted_node,
     expression,
     is_not_none,
 )
@@ -68,21 +68,21 @@ class Builder:
             may_be_none = [one.name for one in child if one.optional]
             texts = [site.sizes[one] for one in may_be_none if one in site.sizes]
             only = {site.sizes[one] for one in site.only_with if one in site.sizes}
-            passed = {name for text in texts if text not in only for name in _handed(text)}
-        needed = sorted((names_in(node) & self.optional) - passed - _tested(node))
-        return conjunction([is_not_none(dotted(one)) for one in needed]) if needed else None
+            passed = {name for text in texts if text not in only for name in _forwarded_names(text)}
+        needed = sorted((names_in(node) & self.optional) - passed - _presence_tests(node))
+        return conjunction([is_not_none(dotted_node(one)) for one in needed]) if needed else None
 
     def __call__(self, item: Item, renderer: Renderer) -> Expression:
         """The constructor expression of ``item``.
 
         Comments of what is left out stand above the arguments.
         """
-        made = self._made(item, renderer)
+        made = self._replacement(item, renderer)
         left = self._left_out(item.call, made, renderer)
         found: Expression = with_comments(made, left, renderer.unit)
         return found
 
-    def _left_out(self, call: ast.Call, made: Expression, renderer: Renderer) -> list[str]:
+    def _left_out(self, call: ast.Call, replacement: Expression, renderer: Renderer) -> list[str]:
         """The comments of ``call`` that what is made has not, and the forward pass does not get."""
         found = renderer.sources.pairs.get(id(call))
         if found is None:
@@ -94,16 +94,18 @@ class Builder:
             if id(one) in self.moved_nodes
             for comment in (*renderer.comments(one).all, *comments_in(renderer.render(one)))
         ]
-        return left_out(found, made, used_comments=taken)
+        return left_out(found, replacement, used_comments=taken)
 
-    def _made(self, item: Item, renderer: Renderer) -> Expression:
+    def _replacement(self, item: Item, renderer: Renderer) -> Expression:
         match item.kind:
             case ItemKind.PARAM:
                 self.remarks.imports.add("nnx")
                 return made_call("nnx.Param", self._initial(item, renderer, key=True))
             case ItemKind.VARIABLE:
                 self.remarks.imports.add("nnm")
-                value = self._initial(item, renderer, key=False) if item.init else dotted("None")
+                value = (
+                    self._initial(item, renderer, key=False) if item.init else dotted_node("None")
+                )
                 return made_call("nnm.variable", item.collection_node(renderer), value)
             case _:
                 assert item.site is not None
@@ -138,14 +140,14 @@ class Builder:
                     mixes_dtypes=lambda: may_mix_dtypes(self.project),
                 )
             )
-            return self._taken(found, site)
+            return self._accept(found, site)
         if site.kind is SiteKind.FUNCTION:
             return building_call(site, self.context, renderer, self.receiver, self.rngs)
         if site.kind is SiteKind.FACTORY:
             found = convert_factory(
                 call, renderer, site.sizes, self.rngs, takes_some=site.takes_some
             )
-            return self._taken(found, site)
+            return self._accept(found, site)
         return self._project_class(site, call, renderer)
 
     def _lazily(self, site: Site, renderer: Renderer) -> Expression:
@@ -165,8 +167,8 @@ class Builder:
         self.remarks.imports |= {"lazy", "Size"} if more else {"lazy"}
         return made_call("lazy", function, *(named(name, size) for name, size in more.items()))
 
-    def _taken(self, found: Code | Refusal, site: Site) -> Expression:
-        node: Expression = self.remarks.take(found, site.call)
+    def _accept(self, conversion: Code | Refusal, site: Site) -> Expression:
+        node: Expression = self.remarks.take(conversion, site.call)
         return node
 
     def _calls(self, site: Site) -> frozenset[CallForm]:
@@ -215,7 +217,7 @@ def _plain_value(item: Item) -> ast.expr | None:
             return None
 
 
-def relaxed(sizes: ClassSizes) -> ClassSizes:
+def relax(sizes: ClassSizes) -> ClassSizes:
     """Make size arguments optional that only conditional or unreached submodules need.
 
     Of the conditional ones only those that stand for a submodule's own input: no argument of the
@@ -310,7 +312,7 @@ def _is_optional(one: SizeArgument, always: set[str], sometimes: set[str], never
     return one.optional or unneeded or (opaque and one.name in sometimes - always)
 
 
-def _handed(text: str) -> set[str]:
+def _forwarded_names(text: str) -> set[str]:
     """Names whose values a text hands on as they are: ``size`` and ``size if self.cross else None``."""
     arms, found = [ast.parse(text, mode="eval").body], set()
     while arms:
@@ -322,7 +324,7 @@ def _handed(text: str) -> set[str]:
     return found
 
 
-def _tested(node: cst.CSTNode) -> set[str]:
+def _presence_tests(node: cst.CSTNode) -> set[str]:
     """Names that an expression itself asks whether they are None, or chooses by a fact.
 
     ``c_features if with_c else in_features`` needs only the one that the initial call has.
@@ -334,7 +336,7 @@ def _tested(node: cst.CSTNode) -> set[str]:
             return {name}
         case cst.IfExp(test=cst.Name() | cst.UnaryOperation(expression=cst.Name())):
             return {*names_in(node.body), *names_in(node.orelse)}
-    return {name for child in children(node, code=True) for name in _tested(child)}
+    return {name for child in children(node, code=True) for name in _presence_tests(child)}
 
 
 def optional_sizes(sizes: ClassSizes) -> frozenset[str]:

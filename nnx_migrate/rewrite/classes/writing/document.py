@@ -25,7 +25,7 @@ _SECTION = re.compile(r"(\s*)(Args|Arguments|Attributes|Fields|Parameters):\s*")
 _TRIPLE = re.compile(r"""[rRuU]?("{3}|'{3})""")
 
 
-def described(one: SizeArgument) -> str:
+def describe(one: SizeArgument) -> str:
     """What to pass for an argument, in words."""
     method = "" if one.method == "__call__" else f" of {one.method}"
     if one.fact is not None:
@@ -53,7 +53,7 @@ def speaks_for_itself(one: SizeArgument) -> bool:
     return one.fact is None and one.submodule is None and one.axis == -1
 
 
-def documented(
+def docstring_with_arguments(
     literal: str, arguments: Sequence[SizeArgument], indent: str, unit: str, width: int = WIDTH
 ) -> str | None:
     """The source of a docstring that says what the arguments are; None when it has no room.
@@ -100,7 +100,7 @@ def _section(lines: Sequence[str]) -> tuple[int, str] | None:
 def _entries(arguments: Sequence[SizeArgument], indent: str, unit: str, width: int) -> list[str]:
     lines = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines.initial_indent, lines.subsequent_indent = indent, indent + unit
-    entries = (f"{one.name}: {described(one)}" for one in arguments)
+    entries = (f"{one.name}: {describe(one)}" for one in arguments)
     return [line for entry in entries for line in lines.wrap(entry)]
 
 
@@ -114,7 +114,9 @@ def class_docstring(
     literal = renderer_of(cls.module).render(found.value)
     if not isinstance(literal, cst.SimpleString):
         return None
-    text = documented(literal.value, arguments, " " * layout.indent, layout.unit, layout.page.width)
+    text = docstring_with_arguments(
+        literal.value, arguments, " " * layout.indent, layout.unit, layout.page.width
+    )
     return None if text is None else (found.value, literal.with_changes(value=text))
 
 
@@ -123,7 +125,7 @@ def init_docstring(arguments: Sequence[SizeArgument], layout: Layout) -> list[St
     unclear = [one for one in arguments if not speaks_for_itself(one)]
     if not unclear:
         return []
-    single, indent = f"{unclear[0].name}: {described(unclear[0])}", " " * layout.body
+    single, indent = f"{unclear[0].name}: {describe(unclear[0])}", " " * layout.body
     if len(unclear) == 1 and len(single) + 6 + layout.body <= layout.page.width:
         return [docstring(single)]
     first = "Build the layers."

@@ -13,7 +13,7 @@ from typing import Any
 from nnx_migrate.constructs import convert_call, is_linen, name_rule
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, same_call
 from nnx_migrate.edit.calls import Argument, named
-from nnx_migrate.edit.expressions import Expression, dotted
+from nnx_migrate.edit.expressions import Expression, dotted_node
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.signatures import parameter, with_last_parameters, without_parameter
 from nnx_migrate.model import Confidence, SizeArgument
@@ -29,7 +29,7 @@ def factory_edits(
     function: FactoryFunction, new_arguments: Mapping[str, tuple[SizeArgument, ...]]
 ) -> tuple[dict[int, Replacement], set[str]]:
     """Edits of a factory function whose users become NNX, and keys of the imports they need."""
-    sizes = [parameter(IN_FEATURES, default=dotted("None"))]
+    sizes = [parameter(IN_FEATURES, default=dotted_node("None"))]
     edits: dict[int, Replacement] = {id(function.node): _with_parameters(function, sizes)}
     imports: set[str] = set()
     for call, symbol in function.calls:
@@ -41,7 +41,7 @@ def factory_edits(
             imports |= name.imports
         if is_linen(symbol) or new_arguments[symbol]:
             extra.insert(0, named(IN_FEATURES, IN_FEATURES))
-        edits[id(call)] = _extended(call, extra)
+        edits[id(call)] = _extend(call, extra)
     return edits, imports
 
 
@@ -69,7 +69,7 @@ def method_edits(
             extra = [named(one.name, one.name) for one in new_arguments[symbol]]
             if not {one.name for one in new_arguments[symbol]} <= sizes:
                 return factory_edits(function, new_arguments)
-            edits[id(call)] = _extended(call, [*extra, named(RNGS, RNGS)])
+            edits[id(call)] = _extend(call, [*extra, named(RNGS, RNGS)])
             continue
         make = _layer(project, function, call, symbol, sizes)
         plain = make(renderer_of(function.module, {}))
@@ -117,7 +117,7 @@ def _node_of(make: Callable[[Renderer], Code | Refusal]) -> Replacement:
     return node
 
 
-def _extended(call: ast.Call, extra: list[Argument]) -> Callable[[Renderer], Expression]:
+def _extend(call: ast.Call, extra: list[Argument]) -> Callable[[Renderer], Expression]:
     return lambda renderer: same_call(renderer.render(call.func), call, renderer, extra)
 
 

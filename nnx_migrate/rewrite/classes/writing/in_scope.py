@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from nnx_migrate.edit.calls import Argument, call, named, with_arguments
-from nnx_migrate.edit.expressions import Expression, Written, attribute, dotted, expression
+from nnx_migrate.edit.expressions import (
+    Expression,
+    ExpressionLike,
+    attribute,
+    dotted_node,
+    expression,
+)
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.data import (
@@ -31,13 +37,14 @@ def building_call(
     Raises:
       Refused: the function stays as it is.
     """
-    function = _converted(site, context)
+    function = _convert(site, context)
     given = [
-        named(name, renderer.render(site.scope_arguments[name])) for name in _passed(site, function)
+        named(name, renderer.render(site.scope_arguments[name]))
+        for name in _arguments(site, function)
     ]
     given = [replace(one, value=without_comments(one.value)) for one in given]
     sizes = [named(name, expression(text)) for name, text in site.sizes.items()]
-    arguments: list[Argument | Written] = [
+    arguments: list[Argument | ExpressionLike] = [
         *_leading(site, receiver),
         *given,
         *sizes,
@@ -46,14 +53,14 @@ def building_call(
     return call(_named(site.call.func, renderer, builder_name), *arguments)
 
 
-def _converted(site: Site, context: ConversionContext) -> ConvertedFunction:
+def _convert(site: Site, context: ConversionContext) -> ConvertedFunction:
     function = context.scope_function(site.symbol or "")
     if not isinstance(function, ConvertedFunction):
         raise ClassRefused(site.call, *_why(site, function), RULE)
     return function
 
 
-def _passed(site: Site, function: ConvertedFunction) -> list[str]:
+def _arguments(site: Site, function: ConvertedFunction) -> list[str]:
     return [name for name in function.takes if name in site.scope_arguments]
 
 
@@ -71,7 +78,7 @@ def _why(site: Site, function: ClassRefusal | None) -> tuple[str, str]:
 def _named(function: ast.expr, renderer: Renderer, new_name: Callable[[str], str]) -> Expression:
     match function:
         case ast.Name(id=name):
-            return dotted(new_name(name))
+            return dotted_node(new_name(name))
         case ast.Attribute(value=value, attr=name):
             return attribute(renderer.render(value), new_name(name))
     raise ClassRefused(
@@ -100,19 +107,19 @@ def calling_edits(
 ) -> dict[int, Callable[[Renderer], Expression]]:
     """Edits of the calls: the function is told whose submodules to call."""
     return {
-        key: _told(item.site, _leading(item.site, receiver), context)
+        key: _with_arguments(item.site, _leading(item.site, receiver), context)
         for key, item in items.items()
         if item.is_in_scope and item.site is not None
     }
 
 
-def _told(
+def _with_arguments(
     site: Site, leading: Sequence[str], context: ConversionContext
 ) -> Callable[[Renderer], Expression]:
     told_call = site.call
 
     def make(renderer: Renderer) -> Expression:
-        function = _converted(site, context)
+        function = _convert(site, context)
         plain = renderer.without(told_call).inner(told_call)
         if not leading:
             found: Expression = plain

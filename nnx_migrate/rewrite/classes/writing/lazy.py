@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import Expression, dotted
+from nnx_migrate.edit.expressions import Expression, dotted_node
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item
@@ -18,7 +18,7 @@ def lazy_call(item: Item) -> Callable[[Renderer], Expression]:
 
     def make(renderer: Renderer) -> Expression:
         assert item.name is not None
-        init = dotted("None") if item.init is None else renderer.render(item.init)
+        init = dotted_node("None") if item.init is None else renderer.render(item.init)
         if item.keywords:
             raise ClassRefused(
                 item.call, "keyword arguments of the initialiser", "pass them by position", RULE

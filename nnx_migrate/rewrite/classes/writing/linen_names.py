@@ -11,7 +11,7 @@ from nnx_migrate.edit.page import Page
 from nnx_migrate.edit.statements import run
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.words import snake_case
-from nnx_migrate.edit.wrapping import wrapped
+from nnx_migrate.edit.wrapping import wrap
 
 
 def named_in_linen(
@@ -34,7 +34,7 @@ def named_in_linen(
     calls = [call("nnm.named_in_linen", *given)]
     if order:
         calls.append(call("nnm.order_in_linen", *(Argument(string(one, '"')) for one in order)))
-    return _decorated(cls, page, calls)
+    return _with_decorators(cls, page, calls)
 
 
 def called_in_linen(cls: Any, page: Page, names: Mapping[str, str]) -> Any:
@@ -44,11 +44,11 @@ def called_in_linen(cls: Any, page: Page, names: Mapping[str, str]) -> Any:
       names: Linen's, by the attribute.
     """
     given = [named(one, string(name, '"')) for one, name in sorted(names.items())]
-    return _decorated(cls, page, [call("nnm.called_in_linen", *given)])
+    return _with_decorators(cls, page, [call("nnm.called_in_linen", *given)])
 
 
-def _decorated(cls: Any, page: Page, calls: Iterable[Any]) -> Any:
+def _with_decorators(cls: Any, page: Page, calls: Iterable[Any]) -> Any:
     """With these as the innermost decorators."""
-    statements = (wrapped(run(one), len("@"), page) for one in calls)
+    statements = (wrap(run(one), len("@"), page) for one in calls)
     made = [cst.Decorator(one.body[0].value) for one in statements]
     return cls.with_changes(decorators=[*cls.decorators, *made])

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nnx_migrate.edit.expressions import code_of, dotted, tree_of
+from nnx_migrate.edit.expressions import code_of, dotted_node, tree_of
 from nnx_migrate.edit.statements import Statement, assign
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import wrapped
+from nnx_migrate.edit.wrapping import wrap
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.changes import CHANGING
@@ -115,17 +115,17 @@ def _repeated_named(
 ) -> list[_Line]:
     kept = {ast.dump(one) for one in each(own, ast.IfExp)}
     used = {*used_names, *(name.id for one in lines for name in each(one.tree, ast.Name))}
-    while (found := _repeated(lines, kept)) is not None:
+    while (found := _repetition(lines, kept)) is not None:
         first, size = found
         name = unused_name(LOCAL, used)
         used.add(name)
         kept.add(ast.dump(size))
-        made = assign(dotted(name), cst.parse_expression(ast.unparse(size)))
+        made = assign(dotted_node(name), cst.parse_expression(ast.unparse(size)))
         lines[first:] = [_line(made), *_with(lines[first:], size, name, layout)]
     return lines
 
 
-def _repeated(lines: Sequence[_Line], kept: Collection[str]) -> tuple[int, ast.expr] | None:
+def _repetition(lines: Sequence[_Line], kept_texts: Collection[str]) -> tuple[int, ast.expr] | None:
     """The first conditional size that is read twice and is the same at every place, and where that begins."""
     count: Counter[str] = Counter()
     where: dict[str, tuple[int, ast.expr]] = {}
@@ -135,7 +135,7 @@ def _repeated(lines: Sequence[_Line], kept: Collection[str]) -> tuple[int, ast.e
             count[key] += 1
             where.setdefault(key, (index, node))
     for key, (first, node) in where.items():
-        is_new = count[key] > 1 and key not in kept
+        is_new = count[key] > 1 and key not in kept_texts
         if is_new and _is_sure(lines[first], node) and _is_same(node, lines[first:]):
             return first, node
     return None
@@ -212,11 +212,11 @@ def _with(lines: Sequence[_Line], size: ast.expr, name: str, layout: Layout) -> 
             self.depth -= isinstance(original, cst.IndentedBlock)
             if isinstance(original, _replaceable()) and _key(original) == key:
                 self.has_local = True
-                return dotted(name)
+                return dotted_node(name)
             if isinstance(original, cst.SimpleStatementLine) and self.has_local:
                 self.has_local = False
                 indent = layout.body + self.depth * len(layout.unit)
-                return wrapped(updated, indent, layout.page, is_moved=True)
+                return wrap(updated, indent, layout.page, is_moved=True)
             return updated
 
     return [_line(one.statement.visit(Replace())) if _has(one, size) else one for one in lines]

@@ -15,14 +15,15 @@ def in_quotes_of(text: str, body: Sequence[Statement]) -> list[Statement]:
     """The statements with the quotes of a file around the strings that do not stand in its ``text``."""
     quote = quote_of(text)
     return [
-        one.visit(_requoted(text, quote)) if _OTHER[quote] in code_of(one) else one for one in body
+        one.visit(_change_quotes(text, quote)) if _OTHER[quote] in code_of(one) else one
+        for one in body
     ]
 
 
 _OTHER = {'"': "'", "'": '"'}
 
 
-def _requoted(text: str, quote: str) -> Any:
+def _change_quotes(text: str, quote: str) -> Any:
     class Requoted(cst.CSTTransformer):
         def visit_FormattedString(self, node: Any) -> bool:
             return False  # what is inside of its fields has other quotes for a reason

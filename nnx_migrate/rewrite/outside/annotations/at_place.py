@@ -7,9 +7,9 @@ import ast
 from nnx_migrate.rewrite.outside.annotations.packages import sees_locals, uses_packages
 from nnx_migrate.rewrite.outside.annotations.readers import readers
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.source.names import dotted
+from nnx_migrate.source.names import name_parts
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import uncalled
+from nnx_migrate.source.walking import callee_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FRAMES = (*_FUNCTIONS, ast.ClassDef)
@@ -40,8 +40,8 @@ def _is_local(place: Place, statement: ast.stmt) -> bool:
 
 def _is_known(project: Project, places: Places, decorator: ast.expr) -> bool:
     """Whether a decorator has a name that leads to what it is."""
-    called = uncalled(decorator)
-    parts = dotted(called)
+    called = callee_of(decorator)
+    parts = name_parts(called)
     if parts is None:
         return False
     scope = places[called].scope

@@ -54,7 +54,7 @@ def _definitions(project: Project, symbol: str | None) -> Iterator[tuple[Module,
             case Assignment(value=value) if home is not None:
                 yield home, value
             case Import(target=target) if home is not None and isinstance(binding, Several):
-                if project.split(project.imported(target, home))[0] is not None:
+                if project.split(project.import_symbol(target, home))[0] is not None:
                     raise Anything  # one of the project's or another
             case Opaque():
                 raise Anything

@@ -96,7 +96,7 @@ def _escapes(module: Module, node: ast.expr, *, by_name: bool, visited: set[int]
     parent = module.parents.of(node)
     match parent:
         case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
-            return over is not node or (not by_name and not _only_described(module, target))
+            return over is not node or (not by_name and not _only_describes(module, target))
         case ast.Attribute(attr="keys"):
             return False
         case ast.Attribute(attr="values") if by_name:
@@ -111,7 +111,7 @@ def _escapes(module: Module, node: ast.expr, *, by_name: bool, visited: set[int]
                     ast.For(target=ast.Tuple(elts=[_, target]))
                     | ast.comprehension(target=ast.Tuple(elts=[_, target]))
                 ):
-                    return not _only_described(module, target)
+                    return not _only_describes(module, target)
             return True
         case ast.Subscript(value=value, slice=key) if value is node:
             if isinstance(key, ast.Slice):
@@ -138,7 +138,7 @@ def _escapes(module: Module, node: ast.expr, *, by_name: bool, visited: set[int]
     return True
 
 
-def _only_described(module: Module, target: ast.expr) -> bool:
+def _only_describes(module: Module, target: ast.expr) -> bool:
     """Whether code takes no more than a name or default of the fields in a loop's variable."""
     around: ast.AST = module.parents.function(target) or module.tree
     loop = module.parents.of(target)

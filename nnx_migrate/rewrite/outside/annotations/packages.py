@@ -10,9 +10,9 @@ from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.rewrite.outside.annotations.reader import Reader, reader, with_named
 from nnx_migrate.rewrite.outside.annotations.referents import Referents, Statement
 from nnx_migrate.rewrite.outside.annotations.uses import Anything
-from nnx_migrate.source.names import dotted, last_name
+from nnx_migrate.source.names import last_name, name_parts
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each, given_values, uncalled
+from nnx_migrate.source.walking import callee_of, each, given_values
 
 _PACKAGES = frozenset(
     {
@@ -148,7 +148,7 @@ class _Search:
         if id(node) in self.seen or last_name(node).startswith("__"):
             return
         self.seen.add(id(node))
-        decorated = _decorated(module, node)
+        decorated = _decorator_target(module, node)
         if decorated is not None:
             yield from self._decorates(module, decorated, node, symbol)
             return
@@ -159,7 +159,7 @@ class _Search:
             case ast.keyword() if isinstance(above := module.parents.of(parent), ast.ClassDef):
                 yield self._of(module, symbol, above)
             case ast.Call(func=called) if called is node:
-                yield from self._called(module, parent, symbol)
+                yield from self._of_call(module, parent, symbol)
             case ast.Call(func=ast.Name(id=name)) if name in _CHECKS:
                 return
             case ast.Expr() | ast.ExceptHandler() | ast.Raise() | ast.Compare():
@@ -167,7 +167,7 @@ class _Search:
             case ast.Subscript(value=owner) if owner is node:
                 yield from self._used(module, parent, symbol)
             case ast.Assign(targets=[ast.Name(id=name)]) if not _is_member(module, parent):
-                if dotted(node) is None:  # a generic class, given types
+                if name_parts(node) is None:  # a generic class, given types
                     for home, one in self._results(module, parent, name):
                         yield from self._used(home, _whole(home, one), symbol)
                 elif self._symbol(module, node) is None:
@@ -194,7 +194,7 @@ class _Search:
         above = [use, *module.parents.above(use)]
         first = next(i for i, one in enumerate(node.decorator_list) if one in above)
         try:
-            found = {*self.referents.decorated(module, node, node.decorator_list[first + 1 :])}
+            found = {*self.referents.of_decorators(module, node, node.decorator_list[first + 1 :])}
         except Anything:
             yield reader(self.referents, module, symbol, None)
             return
@@ -225,14 +225,14 @@ class _Search:
             if whole is not one:
                 yield home, whole
 
-    def _called(self, module: Module, call: ast.Call, symbol: str) -> Iterator[Reader]:
+    def _of_call(self, module: Module, call: ast.Call, symbol: str) -> Iterator[Reader]:
         """A call reads what it is given, and its result may read what that is given."""
         if last_name(call.func) in _SETTINGS:
             return
-        yield reader(self.referents, module, symbol, *self._given(module, call, symbol))
+        yield reader(self.referents, module, symbol, *self._arguments(module, call, symbol))
         parent = module.parents.of(call)
         if isinstance(parent, ast.Call) and parent.func is call:
-            yield from self._called(module, parent, symbol)
+            yield from self._of_call(module, parent, symbol)
             return
         if isinstance(parent, ast.Attribute):
             yield from self._used(module, _whole(module, call), symbol)
@@ -261,10 +261,10 @@ class _Search:
             if one.id == name and isinstance(one.ctx, ast.Load):
                 yield module, one
 
-    def _given(self, module: Module, call: ast.Call, symbol: str) -> Iterator[ast.expr | None]:
+    def _arguments(self, module: Module, call: ast.Call, symbol: str) -> Iterator[ast.expr | None]:
         """The arguments that may be read; those of the package itself read on their own."""
         every: Sequence[ast.expr] = given_values(call)
-        if symbol in _READ and dotted(call.func) is not None:
+        if symbol in _READ and name_parts(call.func) is not None:
             position, name = _READ[symbol]
             every = [*call.args[position : position + 1]]
             every += [one.value for one in call.keywords if one.arg == name]
@@ -274,15 +274,15 @@ class _Search:
         if any(one.arg is None for one in call.keywords):
             yield None
         for one in every:
-            called = uncalled(one)
-            if dotted(called) is None or self._symbol(module, called) is None:
+            called = callee_of(one)
+            if name_parts(called) is None or self._symbol(module, called) is None:
                 yield one
 
 
 def _is_open(call: ast.Call) -> bool:
     """Whether what a call gives may read more: an object, or a decorator with settings."""
     name = last_name(call.func)
-    return name[:1].isupper() or not call.args or dotted(call.func) is None
+    return name[:1].isupper() or not call.args or name_parts(call.func) is None
 
 
 def _is_member(module: Module, statement: ast.AST) -> bool:
@@ -296,7 +296,7 @@ def _whole(module: Module, node: ast.expr) -> ast.expr:
     return node
 
 
-def _decorated(module: Module, node: ast.AST) -> Statement | None:
+def _decorator_target(module: Module, node: ast.AST) -> Statement | None:
     """What an expression decorates, or helps to."""
     while isinstance(node, ast.expr | ast.keyword):
         above = module.parents.of(node)

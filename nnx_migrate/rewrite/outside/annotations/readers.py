@@ -72,11 +72,11 @@ class _Search:
             if any("annotations" in one.by_word for one in self.project.modules.values()):
                 yield self._reader(module, "getfullargspec", _subject(module, node))
         if _OWN in module.text or any(word in module.text for word in _OF_PARAMETERS):
-            yield from self._written(module)
+            yield from self._of_strings(module)
         if self.dispatches:
-            yield from self._registered(module)
+            yield from self._of_register(module)
 
-    def _written(self, module: Module) -> Iterator[Reader]:
+    def _of_strings(self, module: Module) -> Iterator[Reader]:
         """``getattr(x, "__annotations__")``, ``vars(x)["__annotations__"]``."""
         for node in each(module.tree, ast.Constant):
             if node.value == _OWN:
@@ -108,7 +108,7 @@ class _Search:
             case _:
                 yield self._reader(module, _OWN, None)
 
-    def _registered(self, module: Module) -> Iterator[Reader]:
+    def _of_register(self, module: Module) -> Iterator[Reader]:
         """``name.register(function)`` dispatches by the function's annotation."""
         for node in module.by_word.get("register", ()):
             match module.parents.of(node):

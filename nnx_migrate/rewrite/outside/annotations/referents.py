@@ -23,13 +23,13 @@ from nnx_migrate.source.names import (
     Import,
     Opaque,
     Several,
-    dotted,
     last_name,
+    name_parts,
     parameter_names,
     positional_names,
 )
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import each, has_starred, uncalled
+from nnx_migrate.source.walking import callee_of, each, has_starred
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
@@ -94,7 +94,7 @@ class Referents:
         match node:
             case None | ast.Constant() | ast.Lambda() | ast.JoinedStr() | ast.Compare():
                 return
-            case ast.Name() | ast.Attribute() if parts := dotted(node):
+            case ast.Name() | ast.Attribute() if parts := name_parts(node):
                 yield from self._named(module, node, parts)
             case ast.Attribute(value=ast.Call() as made, attr=name) if name in _OF_THE_SAME:
                 yield from self._of(module, made)
@@ -150,7 +150,7 @@ class Referents:
         """What a name, or an attribute of it, is by its binding."""
         match binding:
             case Definition(node=found) if not rest or _is_member(found, rest):
-                yield from self.decorated(module, found, found.decorator_list)
+                yield from self.of_decorators(module, found, found.decorator_list)
             case Assignment(value=value) if not rest:
                 if (id(value), "") not in self._seen:
                     self._seen.add((id(value), ""))
@@ -159,14 +159,14 @@ class Referents:
                 for other in bindings:
                     yield from self._bound(module, other, rest)
             case Import(target=target):
-                symbol = self.project.imported(".".join([target, *rest]), module)
+                symbol = self.project.import_symbol(".".join([target, *rest]), module)
                 if (0, symbol) not in self._seen:
                     self._seen.add((0, symbol))
                     yield from self._symbol(symbol)
             case _:
                 raise Anything
 
-    def decorated(
+    def of_decorators(
         self, module: Module, node: Statement, decorators: Sequence[ast.expr]
     ) -> Iterator[int]:
         """What a definition is behind decorators, also what it is said to be: ``@wraps(function)``.
@@ -178,7 +178,7 @@ class Referents:
         if "update_wrapper" in words or "__wrapped__" in words or "__signature__" in words:
             raise Anything
         for one in decorators:
-            called = uncalled(one)
+            called = callee_of(one)
             if not self.uses.is_foreign(module, called):
                 yield from made_by(self.uses, module, called)  # the name may be something else
             elif self.uses.symbol(module, called) == "functools.wraps":
@@ -226,7 +226,7 @@ class Referents:
             return
         self._seen.add((id(function), name))
         spec = function.args
-        if isinstance(function, ast.Lambda) or name in _unpacked(spec):
+        if isinstance(function, ast.Lambda) or name in _unpacked_names(spec):
             raise Anything
         decorators = self.uses.decorators(module, function)
         ordered = positional_names(spec)
@@ -242,7 +242,7 @@ class Referents:
             raise Anything
         yield from self._of(module, defaults_of(spec).get(name))
         for home, use in self.uses.of(module, function):
-            yield from self._given(home, use, _Parameter(function, name, ordered))
+            yield from self._of_arguments(home, use, _Parameter(function, name, ordered))
 
     def _instances(self, cls: ClassInfo | None, function: Function) -> Iterator[int]:
         """What ``self`` or ``cls`` of a method is: a class, its subclasses, their instances."""
@@ -255,14 +255,14 @@ class Referents:
             raise Anything  # with any ``self``
         yield from (id(one.node) for one in below)
 
-    def _given(self, module: Module, use: ast.expr, parameter: _Parameter) -> Iterator[int]:
+    def _of_arguments(self, module: Module, use: ast.expr, parameter: _Parameter) -> Iterator[int]:
         """What an expression for a function gives its parameter."""
         parent = module.parents.of(use)
         match parent:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if use in parent.decorator_list:
                     below = parent.decorator_list[parent.decorator_list.index(use) + 1 :]
-                    yield from self.decorated(module, parent, below)
+                    yield from self.of_decorators(module, parent, below)
                 elif not isinstance(parent, ast.ClassDef):
                     raise Anything
             case ast.Call(func=called) if called is use:
@@ -273,17 +273,17 @@ class Referents:
             ):
                 for one in parameter.arguments(rest, keywords):
                     yield from self._of(module, one)
-                yield from self._given(module, parent, replace(parameter, positions=None))
+                yield from self._of_arguments(module, parent, replace(parameter, positions=None))
             case ast.Call(func=ast.Name(id=called)) if called in _CHECKS:
                 return
             case ast.Expr() | ast.ExceptHandler():
                 return
             case ast.Return():
-                yield from self._returned(module, parent, parameter)
+                yield from self._of_results(module, parent, parameter)
             case _:
                 raise Anything
 
-    def _returned(self, module: Module, node: ast.Return, parameter: _Parameter) -> Iterator[int]:
+    def _of_results(self, module: Module, node: ast.Return, parameter: _Parameter) -> Iterator[int]:
         """What a function that another, or itself, returns is given."""
         around = module.parents.function(node)
         if not isinstance(around, _FUNCTIONS):
@@ -294,7 +294,7 @@ class Referents:
         for home, use in self.uses.of(module, around):
             above = home.parents.of(use)
             if isinstance(above, ast.Call) and above.func is use:
-                yield from self._given(home, above, parameter)
+                yield from self._of_arguments(home, above, parameter)
             elif isinstance(above, _DEFINITIONS) and use in above.decorator_list:
                 if not _is_unset(module, node, around):
                     raise Anything
@@ -344,7 +344,7 @@ def _looped_over(module: Module, targets: Sequence[ast.Name]) -> ast.expr | None
     return None
 
 
-def _unpacked(spec: ast.arguments) -> set[str]:
+def _unpacked_names(spec: ast.arguments) -> set[str]:
     return {one.arg for one in (spec.vararg, spec.kwarg) if one}
 
 

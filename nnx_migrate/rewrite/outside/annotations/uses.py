@@ -154,13 +154,13 @@ class Uses:
         """The expressions for a top-level name of a module, but in annotations."""
         word = symbol.rpartition(".")[2]
         for home in self.project.modules.values():
-            for name in {word, *self._renamed.get(word, ())}:
+            for name in {word, *self._import_aliases.get(word, ())}:
                 for use in home.by_word.get(name, ()):
                     if isinstance(use.ctx, ast.Load) and self._may_be(home, use, symbol):
                         yield home, use
 
     @cached_property
-    def _renamed(self) -> dict[str, set[str]]:
+    def _import_aliases(self) -> dict[str, set[str]]:
         """Other names under which imports bind a word."""
         found: dict[str, set[str]] = {}
         for module in self.project.modules.values():
