@@ -280,12 +280,12 @@ def paddings(padding: Value, count: int) -> tuple[int | str | None, ...]:
     Linen takes a name, one number for all sides, or per axis a number or a (low, high) pair.
     """
     if isinstance(padding, Static) and padding.expr.is_constant:
-        given = padding.expr.constant
-        if isinstance(given, str):
-            return (given.upper(),) * count  # as jax.lax reads it
-        if isinstance(given, int):
-            return (2 * given,) * count
-        items: list[object] = list(given) if isinstance(given, tuple) else []
+        constant = padding.expr.constant
+        if isinstance(constant, str):
+            return (constant.upper(),) * count  # as jax.lax reads it
+        if isinstance(constant, int):
+            return (2 * constant,) * count
+        items: list[object] = list(constant) if isinstance(constant, tuple) else []
         return tuple(map(_both_sides, items)) if len(items) == count else (None,) * count
     if isinstance(padding, Sequence) and len(padding.items) == count:
         return tuple(_both_sides(_plain(item)) for item in padding.items)

@@ -72,15 +72,15 @@ def call(
     match arguments:
         case [cst.GeneratorExp(lpar=[]) as only]:
             return cst.Call(operand(as_node(function)), [cst.Arg(only)])
-    given = [_argument(one) for one in arguments]
-    if left and given:
-        first = given[0]
-        given[0] = replace(
+    nodes = [_argument(one) for one in arguments]
+    if left and nodes:
+        first = nodes[0]
+        nodes[0] = replace(
             first, comments=replace(first.comments, above=(*left, *first.comments.above))
         )
-    made = cst.Call(operand(as_node(function)), [_arg(one) for one in given])
-    if any(one.comments for one in given):
-        return on_lines(made, [one.comments for one in given], unit)
+    made = cst.Call(operand(as_node(function)), [_arg(one) for one in nodes])
+    if any(one.comments for one in nodes):
+        return on_lines(made, [one.comments for one in nodes], unit)
     args = [one.with_changes(comma=_COMMA_SPACE()) for one in made.args[:-1]]
     return made.with_changes(args=[*args, *made.args[-1:]])
 

@@ -108,14 +108,14 @@ class Resolver:
         if not self._enter(key):
             return NOTHING
         found: set[Target] = set()
-        seen, todo = {unit.module}, [unit]
+        visited, todo = {unit.module}, [unit]
         while todo:
             one = todo.pop()
             for star in one.stars:
                 module = self.project.locate(star.target, one.module)
                 if self.project.has(module):
-                    source = None if module in seen else self._listing(module, name)
-                    seen.add(module)
+                    source = None if module in visited else self._listing(module, name)
+                    visited.add(module)
                     if source is not None:
                         found |= self._own(source, name) - {UNKNOWN}
                         todo += [] if hides_stars(source, name) else [source]

@@ -112,9 +112,9 @@ def make_attempt(
     project, sizes = inputs.project, decisions.sizes
     opened = open_fields(project, sizes, decisions.conversions)
     modules_in = fields_of_modules(project, sizes, opened)
-    passed = passed_sizes(project, sizes, decisions.conversions)
+    builder_sizes = passed_sizes(project, sizes, decisions.conversions)
     module_fields = LazyModuleFields(
-        project, {one: sizes[one] for one in decisions.conversions}, passed
+        project, {one: sizes[one] for one in decisions.conversions}, builder_sizes
     )
     open_in = {name: own - modules_in[name] for name, own in opened.items()}
     attempt = Attempt(

@@ -80,13 +80,13 @@ def decide(
     pending -= _join_cuts(project, decisions, links, pending)
     released: dict[str, FactoryFunction] = {}
     lifted: frozenset[str] = frozenset()
-    late: frozenset[str] = frozenset()
+    remaining: frozenset[str] = frozenset()
     waiting = Waiting(without_extras)
     while True:
         lazy = explicit_or_lazy - pending
         fixed = (one for one in functions if not becomes_nnx(one, sizes, pending))
         staying = {**released, **{one.symbol: one for one in fixed}}
-        known = left_to_first_calls(sizes, late, waiting.calls)
+        known = left_to_first_calls(sizes, remaining, waiting.calls)
         own = without_lazy_submodules(known, lazy, staying.values(), lifted)
         decisions.sizes, decisions.lazy_factories = own, staying
         context = replace(
@@ -96,8 +96,8 @@ def decide(
         again_waiting = waiting.learn(decisions.refusals, refused)
         refused -= again_waiting
         left = dict(unreachable_classes(project, own, pending - refused))
-        again_late = left.keys() - late
-        late |= again_late
+        again_late = left.keys() - remaining
+        remaining |= again_late
         left = {name: one for name, one in left.items() if name not in again_late}
         decisions.refusals.update(left)
         refused |= left.keys()

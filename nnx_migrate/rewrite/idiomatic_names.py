@@ -197,8 +197,10 @@ def _renaming_mentions(cls: ast.ClassDef, text: str) -> Iterator[_Mention]:
         new = snake_case(one.kind)
         is_free = shared[new] == 1 and not keyword.iskeyword(new) and new.isidentifier()
         is_free = is_free and not re.search(rf"(?<![A-Za-z0-9]){new}_[\d{{]", lines)
-        told = any(re.fullmatch(rf"{one.kind}_\d*", value) for value in strings - {f"{one.kind}_"})
-        if one.kind in own and is_free and not told:
+        is_read = any(
+            re.fullmatch(rf"{one.kind}_\d*", value) for value in strings - {f"{one.kind}_"}
+        )
+        if one.kind in own and is_free and not is_read:
             yield one
 
 

@@ -133,11 +133,11 @@ def _first(cls: ClassInfo, method: str) -> str | None:
 
 
 def _declaration(one: SizeArgument) -> Expression:
-    given = [Argument(string(one.argument, '"'))] if one.argument is not None else []
+    arguments = [Argument(string(one.argument, '"'))] if one.argument is not None else []
     if one.axis != -1:
         axis = dotted_node("None") if one.axis is None else integer(one.axis)
-        given.append(Argument(axis) if given else named("axis", axis))
-    told = {"of": one.submodule or "", "method": "" if one.method == "__call__" else one.method}
-    told["fact"] = one.fact or ""
-    given += [named(name, string(text, '"')) for name, text in told.items() if text]
-    return call("Size", *given)
+        arguments.append(Argument(axis) if arguments else named("axis", axis))
+    keywords = {"of": one.submodule or "", "method": "" if one.method == "__call__" else one.method}
+    keywords["fact"] = one.fact or ""
+    arguments += [named(name, string(text, '"')) for name, text in keywords.items() if text]
+    return call("Size", *arguments)

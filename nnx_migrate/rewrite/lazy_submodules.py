@@ -63,9 +63,9 @@ def left_to_first_calls(
       names: classes whose builders cannot tell them what the initial call has, or never reach all of them.
       calls: by class, ids of other calls that build such submodules.
     """
-    late = {name: _open_calls(sizes[name]) for name in names if name in sizes}
-    late |= {name: late.get(name, frozenset()) | {*one} for name, one in calls.items()}
-    found = {name: _left(one, late.get(name, ())) for name, one in sizes.items()}
+    open_calls = {name: _open_calls(sizes[name]) for name in names if name in sizes}
+    open_calls |= {name: open_calls.get(name, frozenset()) | {*one} for name, one in calls.items()}
+    found = {name: _left(one, open_calls.get(name, ())) for name, one in sizes.items()}
     return _passed_on(sizes, found)
 
 
@@ -165,7 +165,7 @@ def _texts(sizes: ClassSizes) -> Iterator[str]:
         yield from filter(None, (site.condition, site.rounds))
     yield from sizes.dims.values()
     yield from sizes.full_shapes.values()
-    for handed in sizes.base_arguments.values():
-        yield from handed.values()
+    for arguments in sizes.base_arguments.values():
+        yield from arguments.values()
     if sizes.out_features and sizes.exports_out_features:
         yield sizes.out_features

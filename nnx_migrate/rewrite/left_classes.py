@@ -33,9 +33,9 @@ def _is_edited_elsewhere(
     """Whether a name that the file imports is assigned what is edited in the file that has it."""
     names = name_parts(node)
     binding = module.table.get(names[0]) if names is not None else None
-    seen: set[str] = set()  # files may import a name from each other
-    while names is not None and isinstance(binding, Import) and binding.target not in seen:
-        seen.add(binding.target)
+    visited: set[str] = set()  # files may import a name from each other
+    while names is not None and isinstance(binding, Import) and binding.target not in visited:
+        visited.add(binding.target)
         home, rest = project.split(".".join((binding.target, *names[1:])))
         if home is None or len(rest) != 1:
             return False

@@ -65,15 +65,15 @@ def links_of(project: Project) -> Links:
     builds: dict[str, tuple[str, ...]] = {}
     holds: dict[str, tuple[str, ...]] = {}
     through: dict[str, frozenset[str]] = {}
-    handed = reader.class_arguments()
+    arguments = reader.class_arguments()
     for name, cls in project.linen.items():
         loads = [*_loads(cls.node.body, cls.scope)]
-        seen = reader.classes(loads) | handed.get(name, set())
+        mentions = reader.classes(loads) | arguments.get(name, set())
         own = frozenset(map(id, walk(cls.node)))
         others = reader.classes(one for one in loads if not reader.calls_builder(one, own))
-        through[name] = frozenset(one for one, _ in others | handed.get(name, set()))
-        builds[name] = tuple(sorted({one for one, _ in seen} - {name}))
-        holds[name] = tuple(sorted({one for one, as_value in seen if as_value} - {name}))
+        through[name] = frozenset(one for one, _ in others | arguments.get(name, set()))
+        builds[name] = tuple(sorted({one for one, _ in mentions} - {name}))
+        holds[name] = tuple(sorted({one for one, as_value in mentions if as_value} - {name}))
     return Links(bases, builds, holds, through)
 
 

@@ -97,8 +97,8 @@ class _LinenSources:
 
     def decorates(self, source: SourceText, statements: Iterable[_Import]) -> bool:
         """Whether a file defines a decorator of these, or hands one on."""
-        handed = statements if source.path.name == "__init__.py" else ()
-        if any(not self.decorators.isdisjoint(one.names | one.bound) for one in handed):
+        exports = statements if source.path.name == "__init__.py" else ()
+        if any(not self.decorators.isdisjoint(one.names | one.bound) for one in exports):
             return True
         return not self.decorators.isdisjoint(_FUNCTION.findall(f"\n{source.text}"))
 

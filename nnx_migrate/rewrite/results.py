@@ -78,10 +78,10 @@ def _class_result(cls: ClassInfo, attempt: Attempt, sizes: Mapping[str, ClassSiz
 
 def _origin(decisions: Decisions, name: str) -> str:
     """The class that a chain of cuts starts from."""
-    seen = {name}
-    while name in decisions.cuts and decisions.cuts[name].by not in seen:
+    visited = {name}
+    while name in decisions.cuts and decisions.cuts[name].by not in visited:
         name = decisions.cuts[name].by
-        seen.add(name)
+        visited.add(name)
     return name
 
 

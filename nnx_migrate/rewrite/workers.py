@@ -184,18 +184,18 @@ class Team:
                 fresh[token] = value
             named[name] = token
         file = io.BytesIO()
-        told = fresh if outline is None else {key: outline(one) for key, one in fresh.items()}
-        _Pickler(file, self._values, self._tokens).dump((self._turn, named, told))
+        outlines = fresh if outline is None else {key: outline(one) for key, one in fresh.items()}
+        _Pickler(file, self._values, self._tokens).dump((self._turn, named, outlines))
         self._keep(fresh)
         return file.getvalue()
 
     def _unpack(self, part: bytes) -> dict[str, Any]:
-        turn, named, told = _Unpickler(io.BytesIO(part), self._values).load()
+        turn, named, outlines = _Unpickler(io.BytesIO(part), self._values).load()
         if turn != self._turn:
             raise TeamError("another process has come to something else")
-        self._keep(told)
+        self._keep(outlines)
         return {
-            name: told[token] if token in told else self._values[token]
+            name: outlines[token] if token in outlines else self._values[token]
             for name, token in named.items()
         }
 

@@ -304,8 +304,8 @@ def _array_method(
     if name in ("set", "add", "multiply", "get"):  # x.at[...].set(...)
         return _update(interpreter, node, frame)
     if name in ("reshape", "transpose") and STARRED in args:  # as x.reshape((*lead, n))
-        given = ast.Tuple(node.args, ast.Load())
-        args = (interpreter.evaluate(ast.copy_location(given, node), frame),)
+        arguments = ast.Tuple(node.args, ast.Load())
+        args = (interpreter.evaluate(ast.copy_location(arguments, node), frame),)
     elif (name == "reshape" and len(args) != 1) or (name == "transpose" and len(args) > 1):
         args = (Sequence(args),)
     symbol = f"jax.numpy.{name}"

@@ -51,8 +51,8 @@ def is_of_helper(interpreter: Interpreter, callee: Value) -> bool:
     function, project = interpreter.root.info.function, interpreter.project
     if not isinstance(callee, Argument) or not isinstance(function, ast.FunctionDef):
         return False
-    given = given_to_parameter(project, interpreter.root.info.module, function, callee.path)
-    found = [next(possible_values(project, *one), None) for one in given]
+    values = given_to_parameter(project, interpreter.root.info.module, function, callee.path)
+    found = [next(possible_values(project, *one), None) for one in values]
     return bool(found) and None not in found
 
 

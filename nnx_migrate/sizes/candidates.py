@@ -275,7 +275,7 @@ def _each_once(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     found: dict[str, frozenset[str]] = {}
     for one in candidates:
         found[one.symbol] = found.get(one.symbol, frozenset()) | one.partial_fields
-    return tuple(Candidate(symbol, given) for symbol, given in found.items())
+    return tuple(Candidate(symbol, fields) for symbol, fields in found.items())
 
 
 @Fact  # it reads every call of the project

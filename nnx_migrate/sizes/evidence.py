@@ -152,8 +152,8 @@ class ClassEvidence:
     def always_has(self, call: ast.Call, want: RecordedAxis) -> bool:
         """Whether every recorded first call of what is built there has the argument."""
         place = self.place_of(call)
-        seen = list(self._sightings(place, want)) if place is not None else []
-        return bool(seen) and all(want.argument in dict(one.shapes) for one in seen)
+        sightings = list(self._sightings(place, want)) if place is not None else []
+        return bool(sightings) and all(want.argument in dict(one.shapes) for one in sightings)
 
     def compare(self, call: ast.Call, want: RecordedAxis, size: Expr) -> tuple[int, str | None]:
         """How many recorded sizes an expression gives, and the first one that it does not.
@@ -170,10 +170,10 @@ class ClassEvidence:
         for one in self._sightings(place, want):
             shape = dict(one.shapes).get(argument)
             with suppress(Unknown):
-                given = evaluate(text, self._surroundings(one))
-                seen = given if shape is None else _comparable(shape, want.axis, given)
-                if given != seen:
-                    return compared, f"{text} is {given}, the recorded call has {seen}"
+                value = evaluate(text, self._surroundings(one))
+                record = value if shape is None else _comparable(shape, want.axis, value)
+                if value != record:
+                    return compared, f"{text} is {value}, the recorded call has {record}"
                 compared += shape is not None
         return compared, None
 
@@ -219,7 +219,7 @@ class ProjectEvidence:
     @property
     def stale(self) -> Iterator[tuple[ClassInfo, str]]:
         """Classes that were only recorded when their files, or those they use, read otherwise."""
-        told: dict[str, tuple[ClassInfo, str]] = {}
+        reasons: dict[str, tuple[ClassInfo, str]] = {}
         names = {module.name: module for module in self.project.modules.values()}
         for one in self.evidence.classes:
             module = self._home(one, names)
@@ -230,8 +230,8 @@ class ProjectEvidence:
             ]
             changed = self._stale_file(one)
             if found and changed is not None and self.of(found[0]) is None:
-                told.setdefault(found[0].name, (found[0], changed))
-        yield from told.values()
+                reasons.setdefault(found[0].name, (found[0], changed))
+        yield from reasons.values()
 
     def _home(self, one: RecordedClass, names: Mapping[str, Module]) -> Module | None:
         """The project's module that a class was recorded in."""

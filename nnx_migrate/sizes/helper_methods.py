@@ -178,14 +178,14 @@ def _safe_helpers(
 
 def _recurs(name: str, nodes: Mapping[str, ast.FunctionDef]) -> bool:
     """Whether a helper is among those that it calls, at any remove."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     todo = [name]
     while todo:
         for one in _calls_of_self(nodes[todo.pop()]):
-            if one in nodes and one not in seen:
-                seen.add(one)
+            if one in nodes and one not in visited:
+                visited.add(one)
                 todo.append(one)
-    return name in seen
+    return name in visited
 
 
 def as_class(helper: HelperMethod) -> ClassInfo:

@@ -20,8 +20,8 @@ def call_through_lifts(lifts: tuple[Lift, ...], args: Args, run: Callable[[Args]
     lift, *inner = lifts
     count = 1 if lift.carries else 0
     axes = _spread(lift.in_axes, len(args) - count)
-    given = tuple(_slice(one, axis) for one, axis in zip(args[count:], axes, strict=True))
-    result = call_through_lifts(tuple(inner), (*args[:count], *given), run)
+    arguments = tuple(_slice(one, axis) for one, axis in zip(args[count:], axes, strict=True))
+    result = call_through_lifts(tuple(inner), (*args[:count], *arguments), run)
     if not lift.carries:
         return _stack(result, lift.out_axes)
     if not isinstance(result, Sequence) or len(result.items) != 2:

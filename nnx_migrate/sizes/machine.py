@@ -203,9 +203,9 @@ class Machine(Interpreter):
         if layer.options:
             return self._call_options(layer, args, kwargs)
         if layer.lifts:
-            given = self._to_lift(args)
+            arguments = self._to_lift(args)
             return call_through_lifts(
-                layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs)
+                layer.lifts, arguments, lambda one: self._call_layer(layer, one, kwargs)
             )
         return self._call_layer(layer, args, kwargs)
 
@@ -268,18 +268,18 @@ class Machine(Interpreter):
         """Call a method of a Linen instance."""
         lifts = instance.lifts if method == "__call__" else ()
         if lifts:
-            given = self._to_lift(args)
+            arguments = self._to_lift(args)
             return call_through_lifts(
-                lifts, given, lambda one: self._run_method(instance, method, one, kwargs)
+                lifts, arguments, lambda one: self._run_method(instance, method, one, kwargs)
             )
         return self._run_method(instance, method, args, kwargs)
 
     def _to_lift(self, args: tuple[Value, ...]) -> tuple[Value, ...]:
         """Arguments of a lifted call, whose axes are counted from the front."""
-        given = tuple(map(self.as_array, args))
-        arrays = [one for one in given if isinstance(one, Argument | Array)]
+        arguments = tuple(map(self.as_array, args))
+        arrays = [one for one in arguments if isinstance(one, Argument | Array)]
         self.ranks.lacks_ranks |= any(getattr(one, "rank", None) is None for one in arrays)
-        return given
+        return arguments
 
     def _run_method(
         self, instance: Instance, method: str, args: tuple[Value, ...], kwargs: dict[str, Value]
@@ -290,8 +290,8 @@ class Machine(Interpreter):
         self.set_up(instance)
         cls, node = found
         names = positional_names(node.args)[1:]
-        given = {**by_position(names, args), **kwargs}
-        self.record(instance, {}, method, given)
+        arguments = {**by_position(names, args), **kwargs}
+        self.record(instance, {}, method, arguments)
         function = Function(node, cls.scope, {}, instance, cls)
         return call_function(self, function, args, kwargs)
 

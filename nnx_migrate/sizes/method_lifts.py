@@ -37,19 +37,19 @@ def lifts_of(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) 
 def _lifts(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[Lift]:
     project, frame = interpreter.project, Frame(cls.scope, {})
     for decorator in method.decorator_list:
-        given: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         target: ast.expr = decorator
         if isinstance(decorator, ast.Call):
             if project.resolve(decorator.func, cls.scope) != "functools.partial":
                 continue
             target = decorator.args[0] if decorator.args else decorator
             named = ((one.arg, one.value) for one in decorator.keywords)
-            given = {name: interpreter.evaluate(value, frame) for name, value in named if name}
+            values = {name: interpreter.evaluate(value, frame) for name, value in named if name}
         carries = _LIFTS.get(project.resolve(target, cls.scope) or "")
         if carries is not None:
             first = constant(0)
-            axes = given.get("in_axes", first), given.get("out_axes", first)
-            shares = shares_all(given.get("variable_axes"))
+            axes = values.get("in_axes", first), values.get("out_axes", first)
+            shares = shares_all(values.get("variable_axes"))
             call = decorator if isinstance(decorator, ast.Call) and not shares else None
             yield Lift(*axes, carries, call)
 
@@ -116,10 +116,10 @@ def _outside(axes: Value, position: int, count: int, axis: int | None, body: Arr
 def takes_last(lifts: tuple[Lift, ...], args: tuple[Value, ...]) -> bool:
     """Whether a call passes an array whose last axis, counted from the front, is taken away."""
     for lift in lifts[:1]:
-        given = args[int(lift.carries) :]
+        arguments = args[int(lift.carries) :]
         axes = lift.in_axes
-        each = axes.items if isinstance(axes, Sequence) else [axes] * len(given)
-        for value, axis in zip(given, each, strict=False):
+        each = axes.items if isinstance(axes, Sequence) else [axes] * len(arguments)
+        for value, axis in zip(arguments, each, strict=False):
             array, lifted = as_array(value), number_of(axis)
             if array is not None and lifted is not None and 0 < lifted + 1 == array.rank != 1:
                 return True

@@ -63,9 +63,9 @@ def call_instance_method(
     if name == "param":
         return _param(interpreter, args, kwargs, node, frame)
     if name == "variable":
-        given = {key: one for key, one in kwargs.items() if key != "col"}
+        keywords = {key: one for key, one in kwargs.items() if key != "col"}
         args = args if "col" in kwargs else args[1:]
-        return Record({"value": _param(interpreter, args, given, node, frame)})
+        return Record({"value": _param(interpreter, args, keywords, node, frame)})
     if name in ("sow", "put_variable"):
         return NONE
     if name == "perturb":

@@ -65,8 +65,10 @@ def _hands_on(project: Project, info: ClassInfo, name: str) -> Iterator[tuple[st
             continue
         taker = project.linen.get(project.resolve(call.func, cls.scope) or "")
         if taker is not None:
-            given = arguments_by_field(taker, call.args, call.keywords)
-            yield from ((taker.name, field) for field, value in given if value is node and field)
+            field_values = arguments_by_field(taker, call.args, call.keywords)
+            yield from (
+                (taker.name, field) for field, value in field_values if value is node and field
+            )
 
 
 def _made_from(info: ClassInfo, name: str) -> Iterator[ast.expr]:

@@ -52,9 +52,9 @@ def reads_of_others(project: Project, cls: ClassInfo, name: str) -> frozenset[in
 def _read_of_receiver(method: ast.FunctionDef, name: str) -> Iterator[ast.Attribute]:
     """Reads of ``name`` of the module that a plain method is called on."""
     nodes = [*walk(method)]
-    given = [one for one in nodes if isinstance(one, ast.arg) and one.arg == RECEIVER]
+    receivers = [one for one in nodes if isinstance(one, ast.arg) and one.arg == RECEIVER]
     stored = [one for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
-    if parameters_of(method)[:1] != (RECEIVER,) or len(given) > 1 or any(map(is_self, stored)):
+    if parameters_of(method)[:1] != (RECEIVER,) or len(receivers) > 1 or any(map(is_self, stored)):
         return
     if any(ast.unparse(one) in ("staticmethod", "classmethod") for one in method.decorator_list):
         return

@@ -152,10 +152,10 @@ def _may_be_modules(
     project: Project, cls: ClassInfo, method: ast.FunctionDef, names: Collection[str]
 ) -> bool:
     """Whether a local name holds a submodule, or what is computed with one."""
-    scope, todo, seen = cls.scope.enter(method), [*names], set[str]()
+    scope, todo, visited = cls.scope.enter(method), [*names], set[str]()
     bindings = [*bindings_below(method)]
     while todo:
-        seen.add(word := todo.pop())
+        visited.add(word := todo.pop())
         for target, value in bindings:
             if word not in names_in(target):
                 continue
@@ -164,7 +164,7 @@ def _may_be_modules(
                     project, project.resolve(node.func, scope)
                 ):
                     return True
-                if isinstance(node, ast.Name) and node.id not in seen:
+                if isinstance(node, ast.Name) and node.id not in visited:
                     todo.append(node.id)
     return False
 

@@ -42,5 +42,5 @@ def _has_no_parent(node: ast.expr) -> bool:
         return False
     if any(one.arg is None for one in node.keywords):
         return False
-    given = [one.value for one in node.keywords if one.arg == "parent"]
-    return len(given) == 1 and is_none_literal(given[0])
+    parents = [one.value for one in node.keywords if one.arg == "parent"]
+    return len(parents) == 1 and is_none_literal(parents[0])

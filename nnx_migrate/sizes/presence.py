@@ -33,14 +33,14 @@ class Side:
 
 def sides(truth: Expr | None, test: ast.expr, frame: Frame) -> tuple[Side, Side]:
     """The branches of a test where it holds and where it does not; ``truth`` is what is known of it."""
-    given, left_out = (presence(test, frame, holds=one) for one in (True, False))
+    present, left_out = (presence(test, frame, holds=one) for one in (True, False))
     condition = truth
-    if condition is None and len(given) == 1 and given.keys() == left_out.keys():
-        ((path, is_given),) = given.items()  # the test asks for nothing else
+    if condition is None and len(present) == 1 and present.keys() == left_out.keys():
+        ((path, is_given),) = present.items()  # the test asks for nothing else
         fact = ex.call_fact(path, ex.GIVEN)
         condition = fact if is_given else ex.negation(fact)
     negation = ex.negation(condition) if condition is not None else None
-    return Side(condition, given), Side(negation, left_out)
+    return Side(condition, present), Side(negation, left_out)
 
 
 def _presence(

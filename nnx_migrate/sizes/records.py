@@ -72,7 +72,7 @@ def _update(base: Record, args: tuple[Value, ...], kwargs: dict[str, Value]) -> 
     """``base`` after ``base.update(*args, **kwargs)``."""
     if any(not isinstance(one, Record) for one in args):
         return Unknown("a dict updated with what nobody knows")
-    given = {
+    entries = {
         key: value for one in args if isinstance(one, Record) for key, value in one.entries.items()
     }
-    return replace(base, entries={**base.entries, **given, **kwargs})
+    return replace(base, entries={**base.entries, **entries, **kwargs})

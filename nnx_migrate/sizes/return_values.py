@@ -118,13 +118,13 @@ def is_named(node: ast.FunctionDef | ast.Lambda, calls: Collection[ast.Call]) ->
     defaults = [*(None for _ in plain[len(spec.defaults) :]), *spec.defaults]
     every = dict(zip([*plain, *spec.kwonlyargs], [*defaults, *spec.kw_defaults], strict=True))
     found = [default for one, default in every.items() if one.arg == _NAME]
-    given = [key.value for call in calls for key in call.keywords if key.arg == _NAME]
+    names = [key.value for call in calls for key in call.keywords if key.arg == _NAME]
     uses = [one for one in each(node, ast.Name) if one.id == _NAME]
     return (
         len(found) == 1
         and (found[0] is None or ast.unparse(found[0]) == "None")
-        and len(given) == len(calls)
-        and all(any(one is value for value in given) for one in uses)
+        and len(names) == len(calls)
+        and all(any(one is value for value in names) for one in uses)
     )
 
 

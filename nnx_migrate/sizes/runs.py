@@ -167,10 +167,10 @@ class Runs:
         """A candidate, of whose fields nobody knows those that partials set."""
         cls = self.project.linen.get(one.symbol)
         option = Library(one.symbol) if cls is None else Class(cls)
-        given: dict[str, Value] = {
+        values: dict[str, Value] = {
             name: Unknown("what a partial sets") for name in one.partial_fields
         }
-        return Partial(option, (), given) if given else option
+        return Partial(option, (), values) if values else option
 
     def _given_module(self, one: Field, own: Static, depth: int) -> Value:
         """The module that a field is declared to hold, and those that its own fields hold."""

@@ -72,15 +72,15 @@ def scope_functions(project: Project) -> Mapping[int, ScopeFunction]:
     }
     kept = _safe_functions(project, candidates, mentions)
     calls = {key: [_call(one) for one in mentions[key]] for key in kept}
-    given = given_parameters({key: candidates[key][1] for key in kept}, calls)
+    parameters = given_parameters({key: candidates[key][1] for key in kept}, calls)
     found: dict[int, ScopeFunction] = {}
     for key in kept:
         module, node = candidates[key]
         symbol = f"{module.name}.{node.name}"
         users = _users(key, mentions, kept)
-        if key in given and users:
+        if key in parameters and users:
             found[key] = ScopeFunction(
-                symbol, module, node, _as_class(symbol, module, node), given[key], users, node
+                symbol, module, node, _as_class(symbol, module, node), parameters[key], users, node
             )
     return {**found, **_helpers(project)}
 
@@ -89,20 +89,20 @@ def _helpers(project: Project) -> dict[int, ScopeFunction]:
     """The helper methods of a project, as scope functions of their classes."""
     helpers = helper_methods(project)
     calls = {key: one.calls for key, one in helpers.items()}
-    given = given_parameters({key: one.function for key, one in helpers.items()}, calls)
+    parameters = given_parameters({key: one.function for key, one in helpers.items()}, calls)
     return {
         key: ScopeFunction(
             f"{one.cls.name}.{one.node.name}",
             one.cls.module,
             one.node,
             as_class(one),
-            given[key],
+            parameters[key],
             frozenset({one.cls.name}),
             one.function,
             one.cls,
         )
         for key, one in helpers.items()
-        if key in given
+        if key in parameters
     }
 
 

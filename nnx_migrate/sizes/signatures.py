@@ -51,8 +51,8 @@ class Signature:
             return None
         bound = dict(zip(self.positional, call.args, strict=False))
         bound |= {self.names[name]: value for name, value in call.kwargs.items()}
-        given = [bound[name] for name in self.absent & bound.keys()]
-        return bound if all(map(_is_left_out, given)) else None
+        values = [bound[name] for name in self.absent & bound.keys()]
+        return bound if all(map(_is_left_out, values)) else None
 
 
 def _is_left_out(value: Value) -> bool:

@@ -77,19 +77,21 @@ def given_parameters(
     One that the function binds anew is not among them. Functions with a call that is not plain are
     left out.
     """
-    given = {key: _read_to_build(one) - _rebound(one) for key, one in functions.items()}
+    known_parameters = {key: _read_to_build(one) - _rebound(one) for key, one in functions.items()}
     changed = True
     while changed:
         changed = False
         for key, function in functions.items():
             for call in calls[key]:
-                unknown = _call_dependents(call, given)
+                unknown = _call_dependents(call, known_parameters)
                 bound = bound_arguments(function, call.node) or {}
-                lost = {n for n in given[key] & bound.keys() if _values(bound[n]) & unknown}
+                lost = {
+                    n for n in known_parameters[key] & bound.keys() if _values(bound[n]) & unknown
+                }
                 changed |= bool(lost)
-                given[key] -= lost
+                known_parameters[key] -= lost
     return {
-        key: tuple(one for one in parameters_of(function) if one in given[key])
+        key: tuple(one for one in parameters_of(function) if one in known_parameters[key])
         for key, function in functions.items()
         if all(_is_plain(function, one) for one in calls[key])
     }

@@ -226,11 +226,11 @@ def _unknown(
 
 def _run_by_setup(info: ClassInfo) -> Iterator[tuple[ClassInfo, ast.FunctionDef]]:
     """``setup`` and the methods of the class that it calls, at any remove."""
-    seen, pending = set[str](), ["setup"]
+    visited, pending = set[str](), ["setup"]
     while pending:
         name = pending.pop()
-        found = info.find(name) if name not in seen else None
-        seen.add(name)
+        found = info.find(name) if name not in visited else None
+        visited.add(name)
         if found is not None:
             yield found
             pending += [one.attr for one in each(found[1], ast.Attribute) if is_self(one.value)]
@@ -261,8 +261,10 @@ def _calls(method: ast.FunctionDef) -> Iterator[ast.Call]:
 
 def _takes_text(call: ast.Call) -> bool:
     """Whether a call is given constants and texts only: nothing that it could put a module into."""
-    given = given_values(call)
-    return bool(given) and all(isinstance(one, ast.Constant | ast.JoinedStr) for one in given)
+    arguments = given_values(call)
+    return bool(arguments) and all(
+        isinstance(one, ast.Constant | ast.JoinedStr) for one in arguments
+    )
 
 
 def _is_computed(project: Project, cls: ClassInfo, callee: ast.expr, bound: frozenset[str]) -> bool:

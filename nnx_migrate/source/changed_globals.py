@@ -205,8 +205,8 @@ class _Search:
                     case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                             self._change(module, value)
-        for module, given in self._keywords.get(word, ()):
-            self._change(module, given.value)
+        for module, keyword in self._keywords.get(word, ()):
+            self._change(module, keyword.value)
 
     @cached_property
     def _keywords(self) -> Mapping[str, Sequence[tuple[Module, ast.keyword]]]:

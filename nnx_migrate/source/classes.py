@@ -151,8 +151,8 @@ class ClassInfo:
             match node:
                 case ast.Attribute(attr=name, ctx=ast.Store()):
                     names.add(name)
-                case ast.Call(func=ast.Attribute(attr="__setattr__"), args=[_, given, *_]):
-                    names.add(str(given.value) if isinstance(given, ast.Constant) else "")
+                case ast.Call(func=ast.Attribute(attr="__setattr__"), args=[_, target, *_]):
+                    names.add(str(target.value) if isinstance(target, ast.Constant) else "")
         return frozenset(names)
 
     def above(self, node: ast.AST) -> list[ast.AST]:
@@ -165,8 +165,8 @@ class ClassInfo:
         if has_starred(call.args):
             return {}
         positional = [one.name for one in self.fields if not one.keyword_only]
-        given = dict(zip(positional, call.args, strict=False))
-        return given | {one.arg: one.value for one in call.keywords if one.arg is not None}
+        arguments = dict(zip(positional, call.args, strict=False))
+        return arguments | {one.arg: one.value for one in call.keywords if one.arg is not None}
 
     def find(self, method: str) -> tuple[ClassInfo, ast.FunctionDef] | None:
         """The class in the resolution order that defines ``method``, and its node."""
@@ -194,10 +194,10 @@ def is_declared_only(statement: ast.AnnAssign) -> bool:
     """Whether ``x: T = field(init=False)`` without a default names an attribute for later."""
     match statement.value:
         case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field"), keywords=keywords):
-            given = {one.arg: one.value for one in keywords}
-            init = given.get("init")
+            call_keywords = {one.arg: one.value for one in keywords}
+            init = call_keywords.get("init")
             is_set_later = isinstance(init, ast.Constant) and init.value is False
-            return is_set_later and not given.keys() & {"default", "default_factory", None}
+            return is_set_later and not call_keywords.keys() & {"default", "default_factory", None}
     return False
 
 

@@ -56,7 +56,7 @@ def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[s
     statements = {id(one): tuple(imports(one.text)) for one in sources} if nested else {}
     imported = _import_names(statements.values())
     names: dict[int, tuple[str, bool]] = {}
-    seen: set[str] = set()
+    visited: set[str] = set()
     shown = (_package_above(one.path, statements[id(one)]) for one in sources if nested)
     packages = {one for one in shown if one is not None}
     found = {}
@@ -67,9 +67,9 @@ def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[s
     for source in sources:
         top = found.get(tops[id(source)], tops[id(source)])
         name, is_package = _name(source.path, top)
-        if not name or name in seen:
+        if not name or name in visited:
             name, is_package = _name(source.path, root)
-        seen.add(name)
+        visited.add(name)
         names[id(source)] = (name, is_package)
     return names
 

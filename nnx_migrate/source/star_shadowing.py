@@ -57,8 +57,8 @@ class _StarModule:
             is_plain = isinstance(body[place], ast.ImportFrom)  # under no condition
             for target in targets:
                 is_sure = is_plain and self._project.stars.is_readable(target)
-                given = self._project.stars.names_of(target, self._module.name)
-                for name, home in given.items():
+                homes = self._project.stars.names_of(target, self._module.name)
+                for name, home in homes.items():
                     if not name.startswith("__"):
                         self._add(place, name, f"{home}.{name}", is_sure)
         return {name: tuple(bindings) for name, bindings in self._found.items()}

@@ -95,11 +95,11 @@ class Stars:
 
     def sources(self, module: Module) -> Iterator[str]:
         """The modules whose names a file takes by stars, also by a star of those; each once, in order."""
-        todo, seen = [*reversed(module.stars)], {module.name}
+        todo, visited = [*reversed(module.stars)], {module.name}
         while todo:
             target = todo.pop()
-            if target not in seen:
-                seen.add(target)
+            if target not in visited:
+                visited.add(target)
                 yield target
                 source = self._modules.get(target)
                 todo += reversed(source.stars) if source is not None else ()

@@ -86,8 +86,8 @@ class Reader:
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 yield from self._join([left, right])
             case ast.BinOp(left=ast.Constant(value=str() as text), op=ast.Mod(), right=right):
-                given = right.elts if isinstance(right, ast.Tuple) else [right]
-                yield from self._percent_format(re.split(r"%s", text), given)
+                arguments = right.elts if isinstance(right, ast.Tuple) else [right]
+                yield from self._percent_format(re.split(r"%s", text), arguments)
             case ast.Call(
                 func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")
             ):
@@ -159,8 +159,8 @@ class Reader:
 
     def _format(self, text: str, call: ast.Call) -> Iterator[Text]:
         """``"models.{}".format(name)``."""
-        given: dict[str, ast.expr] = {str(i): one for i, one in enumerate(call.args)}
-        given |= {one.arg: one.value for one in call.keywords if one.arg}
+        arguments: dict[str, ast.expr] = {str(i): one for i, one in enumerate(call.args)}
+        arguments |= {one.arg: one.value for one in call.keywords if one.arg}
         parts: list[ast.expr] = []
         position = 0
         try:
@@ -172,8 +172,8 @@ class Reader:
             if field is not None:
                 name = field or str(position)
                 position += not field
-                is_plain = not spec and not conversion and name in given
-                value = given[name] if is_plain else ast.Call(ast.Name("?"), [], [])
+                is_plain = not spec and not conversion and name in arguments
+                value = arguments[name] if is_plain else ast.Call(ast.Name("?"), [], [])
                 starred = isinstance(value, ast.Starred)
                 parts.append(ast.Call(ast.Name("?"), [], []) if starred else value)
         if has_starred(call.args):
@@ -248,11 +248,11 @@ class Reader:
 
     def _parameter_texts(self, function: FunctionNode, name: str) -> Iterator[Text]:
         """Texts of a parameter where every mention of its function is a call."""
-        given = [*self._arguments(function, name)]
-        if None in given or _binds_again(function, name):
+        arguments = [*self._arguments(function, name)]
+        if None in arguments or _binds_again(function, name):
             yield ANY
             return
-        for one in given:
+        for one in arguments:
             assert one is not None
             home, value = one
             if id(value) not in self._seen:
@@ -292,8 +292,8 @@ class Reader:
                 if None in keywords or has_starred(call.args):
                     yield None
                     continue
-                given = dict(zip(ordered, call.args, strict=False)) | keywords
-                value = given.get(name)
+                arguments = dict(zip(ordered, call.args, strict=False)) | keywords
+                value = arguments.get(name)
                 if value is not None:
                     yield home, value
                 else:

@@ -117,8 +117,8 @@ class _Editor:
             compact,
         )
         edits, makes_late = self._around(common, constructor)
-        with_members, late = self._add_constructor(edits, constructor, reads)
-        return ClassEdits(edits, with_members, constructor, reads, staying, late, makes_late)
+        with_members, per_call = self._add_constructor(edits, constructor, reads)
+        return ClassEdits(edits, with_members, constructor, reads, staying, per_call, makes_late)
 
     # What stays, and what changes in every method alike -------------------------------------
 
@@ -158,8 +158,8 @@ class _Editor:
         """``lazy(Block)`` where ``Block`` is explicit."""
         context = self.parts.context
         explicit = [one.node for one in values if one.symbol not in context.lazy]
-        given = self.facts.class_arguments.values()
-        explicit += [node for node, symbol in given if symbol in context.explicit_classes]
+        class_arguments = self.facts.class_arguments.values()
+        explicit += [node for node, symbol in class_arguments if symbol in context.explicit_classes]
         self.remarks.imports |= {"lazy"} if explicit else set()
         return {id(node): functools.partial(_lazy_form, node) for node in explicit}
 
@@ -227,8 +227,8 @@ class _Editor:
         remarks.review += parts.helpers.review
         remarks.notes += parts.helpers.notes
         compact = constructor.compact
-        late, makes_late = self._late_variables(compact)
-        edits: Edits = {**common, **parts.helpers.edits, **late}
+        lazy_calls, makes_late = self._late_variables(compact)
+        edits: Edits = {**common, **parts.helpers.edits, **lazy_calls}
         edits |= {} if compact is None else compact.edits
         edits |= removals(parts.project, parts.cls)
         edits |= post_init_edits(parts.project, parts.cls, remarks)
@@ -240,16 +240,18 @@ class _Editor:
         parts = self.parts
         done = [one for one in (parts.setup, parts.compact) if one is not None]
         inside = {id(node) for one in done for node in walk(one)}
-        late = {} if compact is None else dict(compact.lazy)
-        makes_late = self.facts.makes_call_variables or is_always_made(parts.compact, late.values())
-        late |= {
+        lazy_variables = {} if compact is None else dict(compact.lazy)
+        makes_late = self.facts.makes_call_variables or is_always_made(
+            parts.compact, lazy_variables.values()
+        )
+        lazy_variables |= {
             key: item
             for key, item in parts.items.items()
             if item.kind is ItemKind.VARIABLE and key not in inside
         }
-        self.remarks.imports |= {"nnm"} if late else set()
-        self.remarks.review += map(lazy_note, late.values())
-        return {key: lazy_call(item) for key, item in late.items()}, makes_late
+        self.remarks.imports |= {"nnm"} if lazy_variables else set()
+        self.remarks.review += map(lazy_note, lazy_variables.values())
+        return {key: lazy_call(item) for key, item in lazy_variables.items()}, makes_late
 
     def _add_constructor(
         self, edits: Edits, constructor: Constructor, reads: Reads
@@ -265,7 +267,7 @@ class _Editor:
         init = next(one for one in tree.body if isinstance(one, ast.FunctionDef))
         compact = constructor.compact
         is_late = compact is not None and bool(compact.lazy)
-        late = frozenset[str]() if is_late else per_call_fields(init, cls.method_names)
+        per_call = frozenset[str]() if is_late else per_call_fields(init, cls.method_names)
         if compact is not None and compact.header and parts.compact is not None:
             insert_header(edits, parts.compact, compact.header)
         with_members: Callable[[Any], Any] = _as_it_is
@@ -275,7 +277,7 @@ class _Editor:
             edits |= {id(one): TAKEN for one in gone if edits[id(one)] is GONE}
         docstring = class_docstring(cls, constructor.new_arguments(), parts.layout)
         edits |= {} if docstring is None else {id(docstring[0]): docstring[1]}
-        return with_members, late
+        return with_members, per_call
 
 
 def _as_it_is(statement: Any) -> Any:

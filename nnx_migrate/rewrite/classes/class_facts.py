@@ -82,12 +82,14 @@ def facts_of(parts: ClassParts) -> ClassFacts:
     check_call_variables(project, items.values(), context.makes_call_variables)
     built = [one.site.symbol or "" for one in items.values() if one.site is not None]
     makes_late = any(map(context.makes_call_variables, built))
-    given = given_classes(project, cls, parts.sizes, context)
-    check_lazy_forms(project, parts.sizes, context, given.values())
+    class_arguments = given_classes(project, cls, parts.sizes, context)
+    check_lazy_forms(project, parts.sizes, context, class_arguments.values())
     delegates = parts.base_parts.delegates
-    holds_lazy = check_lazy_submodules(project, cls, items, parts.sizes, context, given, delegates)
+    holds_lazy = check_lazy_submodules(
+        project, cls, items, parts.sizes, context, class_arguments, delegates
+    )
     _check_class(parts)
-    return ClassFacts(counted, renames, counts, makes_late, given, holds_lazy)
+    return ClassFacts(counted, renames, counts, makes_late, class_arguments, holds_lazy)
 
 
 def _checked_names(parts: ClassParts, helper_items: Mapping[int, Item]) -> Mapping[str, str]:

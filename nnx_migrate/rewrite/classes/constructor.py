@@ -132,11 +132,11 @@ class Constructor:
     def _assignments(self) -> list[Statement]:
         """What stores the fields, with the comments of their declarations."""
         made: list[Statement] = []
-        passed: list[Argument] = []
+        arguments: list[Argument] = []
         above: list[str] = []
         for one in self.parameters:
             if one.name in self.base_parts.base_fields:
-                passed.append(named(one.name, one.name))
+                arguments.append(named(one.name, one.name))
                 above += self._comments(one)
             elif one.structure:
                 stored = call("nnm.set_submodules", "self", string(one.name), one.value)
@@ -144,12 +144,12 @@ class Constructor:
             else:
                 made.append(self._with_comments(assign(f"self.{one.name}", one.value), one))
         if self.base_parts.delegates:
-            passed += [
+            arguments += [
                 named(one.name, self._base_argument(one.name))
                 for one in self.base_parts.size_arguments
             ]
             delegated = run(
-                call(attribute(call("super"), "__init__"), *passed, named("rngs", "rngs"))
+                call(attribute(call("super"), "__init__"), *arguments, named("rngs", "rngs"))
             )
             made.append(with_comments_around(self._wrap(delegated), above))
         return made

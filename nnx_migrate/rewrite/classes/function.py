@@ -124,15 +124,15 @@ class _Conversion:
         is_method = self.function.method_of is not None
         plain = renderer_of(self.function.module, inside)
         # A helper method has the module first already.
-        told = [COUNTER] if counts else []
-        told = told if is_method else [OWNER, *told]
+        arguments = [COUNTER] if counts else []
+        arguments = arguments if is_method else [OWNER, *arguments]
         built = self._builder(plain, part, takes, counts)
         builder = after([blank()] if is_method else [blank(), blank()], built)
         check_init(self.function.cls, tree_of([built]), builders_of(self.items))
 
         def calling(renderer: Renderer) -> Any:
             found = renderer.with_edits(inside).without(node).inner(node)
-            return with_first_parameters(found, told, behind=1 if is_method else 0)
+            return with_first_parameters(found, arguments, behind=1 if is_method else 0)
 
         if not is_method:
             both = tree_of([calling(plain), built])
@@ -166,8 +166,8 @@ class _Conversion:
         parameters += [size_parameter(one) for one in self.sizes.new_arguments]
         parameters.append(parameter("rngs", dotted_node("nnx.Rngs")))
         of_whom = "" if is_method else f" of ``{OWNER}``"
-        told = docstring(f"Build the submodules{of_whom} that {name} calls.")
-        body = [told, *(part.statements or [skip()])]
+        documentation = docstring(f"Build the submodules{of_whom} that {name} calls.")
+        body = [documentation, *(part.statements or [skip()])]
         unit = self.layout.unit
         made = define(builder_name(name), parameters, body, unit=unit)
         return wrapped_function(made, self.layout.indent, self.layout.page)
@@ -177,10 +177,12 @@ class _Conversion:
         every = named_parameters(spec)
         argument = next(one for one in every if one.arg == name)
         default = defaults_of(spec).get(name)
-        given = None if default is None else without_comments(renderer.render(default))
+        new_default = None if default is None else without_comments(renderer.render(default))
         annotation = argument.annotation
-        told = None if annotation is None else without_comments(renderer.render(annotation))
-        return parameter(name, told, given)
+        new_annotation = (
+            None if annotation is None else without_comments(renderer.render(annotation))
+        )
+        return parameter(name, new_annotation, new_default)
 
 
 def _layout_of(function: ScopeFunction) -> Layout:

@@ -103,13 +103,13 @@ def inherited_by(
     own_build = _builds(project, cls)
     own_fields = any(one.owner is cls for one in cls.fields)
     base = parents[0]
-    handed = sizes.base_arguments.get(base.name, {})
+    size_values = sizes.base_arguments.get(base.name, {})
     return BaseParts(
         delegates=True,
-        needs_init=own_build or own_fields or bool(handed),
+        needs_init=own_build or own_fields or bool(size_values),
         base_fields=frozenset(one.name for one in base.fields),
         size_arguments=context.new_arguments.get(base.name, ()),
-        size_values=handed,
+        size_values=size_values,
         attributes=_attributes(cls),
         plain=frozenset(_plain_attributes(active, context)),
         super_setup=calls,

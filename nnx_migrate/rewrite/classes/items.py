@@ -256,28 +256,28 @@ def _built_here(kind: ItemKind, call: ast.Call, cls: ClassInfo, method: ast.Func
         raise ClassRefused(
             call, "arguments are unpacked, so their names are not known", _PLAIN, RULE
         )
-    given: dict[str, ast.expr] = dict(zip(parameters, call.args, strict=False))
+    arguments: dict[str, ast.expr] = dict(zip(parameters, call.args, strict=False))
     keywords = []
     for keyword in call.keywords:
         if keyword.arg in parameters:
-            given[keyword.arg] = keyword.value
+            arguments[keyword.arg] = keyword.value
         elif keyword.arg == "unbox":
             raise ClassRefused(call, "'unbox' has no NNX counterpart", _PLAIN, RULE)
         else:
             keywords.append(keyword)
     collection = None
     if kind is ItemKind.VARIABLE:
-        collection = _collection(given.get("col"), call, cls, method)
+        collection = _collection(arguments.get("col"), call, cls, method)
     if kind is ItemKind.STREAM:
-        return Item(kind, call, name=given.get("name") or ast.Constant("params"))
-    if "name" not in given or (kind is ItemKind.PARAM and "init_fn" not in given):
+        return Item(kind, call, name=arguments.get("name") or ast.Constant("params"))
+    if "name" not in arguments or (kind is ItemKind.PARAM and "init_fn" not in arguments):
         raise ClassRefused(call, "the name or the initialiser is not given", _PLAIN, RULE)
     return Item(
         kind,
         call,
-        name=given["name"],
+        name=arguments["name"],
         collection=collection,
-        init=given.get("init_fn"),
+        init=arguments.get("init_fn"),
         arguments=tuple(call.args[len(parameters) :]),
         keywords=tuple(keywords),
     )

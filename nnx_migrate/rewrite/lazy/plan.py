@@ -381,8 +381,8 @@ def _binds_our_name(node: ast.AST) -> bool:
 
 
 def _distinct(roots: Iterable[Bound]) -> Iterator[Bound]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     for one in roots:
-        if id(one.statement) not in seen:
-            seen.add(id(one.statement))
+        if id(one.statement) not in visited:
+            visited.add(id(one.statement))
             yield one

@@ -118,7 +118,7 @@ def _apply(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
     """``apply(variables, ...)``."""
     if not node.args or isinstance(node.args[0], ast.Starred):
         return read_unknown(frame, node, "apply")
-    given = frame.value(frame, node.args[0])
+    value_kind = frame.value(frame, node.args[0])
     rest = [*node.args[1:], *(one.value for one in node.keywords)]
     for one in rest:
         value = one.value if isinstance(one, ast.Starred) else one
@@ -126,18 +126,18 @@ def _apply(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
         frame.escape(value, kind)
         if is_special(kind):
             frame.problem(one, "part of the state is an input of the model")
-    if not isinstance(given, Variables):
-        if is_special(given):
+    if not isinstance(value_kind, Variables):
+        if is_special(value_kind):
             return frame.problem(node.args[0], "apply is given something unknown")
         if function.flow is None:
             return PLAIN  # values, for a module that is built by the call: it stays as it is
         return frame.problem(node, "apply is given variables that are not the state's")
-    if not fits(frame, function, given.flow):
+    if not fits(frame, function, value_kind.flow):
         # Another module, for all that is known: it is applied to what the state's holds.
-        if function.flow is not None or not snapshot(frame, node.args[0], given):
+        if function.flow is not None or not snapshot(frame, node.args[0], value_kind):
             frame.problem(node, "the module that is applied may not be the state's")
         return PLAIN
-    return _model_call(frame, node, given)
+    return _model_call(frame, node, value_kind)
 
 
 def _model_call(frame: Frame, node: ast.Call, variables: Variables) -> Kind:
@@ -190,46 +190,48 @@ def _collections(node: ast.expr | None) -> frozenset[str] | None:
 
 
 def _create(frame: Frame, node: ast.Call, fields: frozenset[str] | None) -> Kind:
-    given = {one.arg: one.value for one in node.keywords}
+    keywords = {one.arg: one.value for one in node.keywords}
     frame.program.creates.setdefault(frame.key, []).append((frame.scope.module.path, node))
     if fields is None:
         return _plain_state(frame, node, "the class of the state adds more than annotated fields")
-    if node.args or set(given) != {"apply_fn", "params", "tx", *fields}:
+    if node.args or set(keywords) != {"apply_fn", "params", "tx", *fields}:
         return _plain_state(frame, node, "TrainState.create has other arguments than are known")
-    kinds = {name: frame.value(frame, one) for name, one in given.items()}
+    kinds = {name: frame.value(frame, one) for name, one in keywords.items()}
     params, function = kinds["params"], kinds["apply_fn"]
     is_whole = isinstance(params, Variables) and params.collections is None
     if not isinstance(params, Params) and not is_whole:
-        return _plain_state(frame, given["params"], "how these parameters are made is not known")
+        return _plain_state(frame, keywords["params"], "how these parameters are made is not known")
     assert isinstance(params, Params | Variables)
     flow = params.flow
     if flow.is_parameter:
-        return _plain_state(frame, given["params"], "the parameters come from a caller")
+        return _plain_state(frame, keywords["params"], "the parameters come from a caller")
     applies = isinstance(function, ApplyFn) and fits(frame, function, flow)
-    if not isinstance(function, ApplyFn) and (is_special(function) or _calls(given["apply_fn"])):
-        return _plain_state(frame, given["apply_fn"], "which module's apply this is is not known")
+    if not isinstance(function, ApplyFn) and (is_special(function) or _calls(keywords["apply_fn"])):
+        return _plain_state(
+            frame, keywords["apply_fn"], "which module's apply this is is not known"
+        )
     stats = {name for name in fields if is_special(kinds[name]) or kinds[name] == UNKNOWN}
     for name in sorted(fields):
         kind = kinds[name]
-        frame.escape(given[name], kind)
+        frame.escape(keywords[name], kind)
         known = isinstance(kind, Stats) and not kind.is_updated and bool(kind.flow.key)
         if name in stats and (not known or flows_of(kind)[0].key != flow.key):
-            return _plain_state(frame, given[name], f"the field {name} is no running statistics")
+            return _plain_state(frame, keywords[name], f"the field {name} is no running statistics")
     tx = kinds["tx"]
     if not isinstance(tx, Transformation):
         unknown = (
             "which optimizer of optax this is is not known, or it is told by masks what it means"
         )
-        return _plain_state(frame, given["tx"], unknown)
+        return _plain_state(frame, keywords["tx"], unknown)
     if tx.depends_on_order:
-        frame.program.order_dependence[frame.key] = (frame.scope.module.path, given["tx"])
+        frame.program.order_dependence[frame.key] = (frame.scope.module.path, keywords["tx"])
     if flow.optimizer:
-        return _plain_state(frame, given["params"], "two states are made of the same parameters")
-    model = flow.model or given["params"]  # a call that gives the module
+        return _plain_state(frame, keywords["params"], "two states are made of the same parameters")
+    model = flow.model or keywords["params"]  # a call that gives the module
     others = tuple((name, "") for name in sorted(fields - stats))
     made = replace(flow, stats=frozenset(stats), fields=others, applies=applies, model=model)
     if is_whole:
-        frame.program.whole[frame.key] = (frame.scope.module.path, given["params"])
+        frame.program.whole[frame.key] = (frame.scope.module.path, keywords["params"])
     return State(replace(made, whole=is_whole))
 
 
@@ -251,27 +253,31 @@ def _update(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
         return frame.problem(node, "the new state is used in the same statement")
     if flow.owner != frame.key:
         return frame.problem(node, "a state of the function around is updated")
-    given = {str(one.arg): one.value for one in node.keywords}
+    keywords = {str(one.arg): one.value for one in node.keywords}
     inner = node.func.value
-    values = {one: value for one, value in given.items() if one in dict(flow.fields)}
-    kept = given.keys() - values.keys() - {"grads"}
-    if node.args or kept - flow.stats or ("grads" in given) != (name == "apply_gradients"):
+    values = {one: value for one, value in keywords.items() if one in dict(flow.fields)}
+    kept = keywords.keys() - values.keys() - {"grads"}
+    if node.args or kept - flow.stats or ("grads" in keywords) != (name == "apply_gradients"):
         return frame.problem(node, f"{name} has other arguments than are known")
     _note_overrides(frame, node, flow, values)
     for field in sorted(kept):
-        kind = frame.value(frame, given[field])
+        kind = frame.value(frame, keywords[field])
         if not isinstance(kind, Stats) or not kind.is_updated or kind.flow.key != flow.key:
-            return frame.problem(given[field], f"{field} is not what apply returned for this state")
+            return frame.problem(
+                keywords[field], f"{field} is not what apply returned for this state"
+            )
         frame.owed.discard(flow.key)
     if name == "apply_gradients":
-        if not isinstance(frame.value(frame, given["grads"]), Grads):
-            return frame.problem(given["grads"], "how these gradients are made is not known")
+        if not isinstance(frame.value(frame, keywords["grads"]), Grads):
+            return frame.problem(keywords["grads"], "how these gradients are made is not known")
         if isinstance(inner, ast.Call):
             return frame.problem(node, "several updates in one expression")
         model, optimizer = frame.named(node, flow), frame.need_optimizer(flow)
-        frame.updates.append(OptimizerUpdate(optimizer, model, given["grads"]))
-        if values and not isinstance(given["grads"], ast.Name):
-            return frame.problem(given["grads"], "gradients are computed where fields are replaced")
+        frame.updates.append(OptimizerUpdate(optimizer, model, keywords["grads"]))
+        if values and not isinstance(keywords["grads"], ast.Name):
+            return frame.problem(
+                keywords["grads"], "gradients are computed where fields are replaced"
+            )
     frame.age(flow)
     return owner
 

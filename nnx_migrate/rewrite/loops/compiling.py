@@ -74,8 +74,8 @@ def _renumber(frame: Frame, option: ast.keyword, function: int, summary: Summary
     if numbers is None or any(not 0 <= one < len(names) for one in numbers):
         frame.problem(option.value, f"what {option.arg} says is not known", function)
         return
-    given = [summary.params.get(names[one], PLAIN) for one in numbers]
-    held = [one for one in given if is_special(one) and not isinstance(one, ApplyFn)]
+    kinds = [summary.params.get(names[one], PLAIN) for one in numbers]
+    held = [one for one in kinds if is_special(one) and not isinstance(one, ApplyFn)]
     if option.arg == "static_argnums" and held:
         frame.problem(option.value, "a static argument is part of the state", function)
     starts = [0, *_ends(names, summary)]
@@ -130,8 +130,8 @@ def read_partial(frame: Frame, node: ast.Call) -> Kind:
     others = [*node.args[1:], *(one.value for one in node.keywords)]
     for one in others:
         value = one.value if isinstance(one, ast.Starred) else one
-        given = frame.value(frame, value)
-        if is_special(given) or isinstance(given, Function):
+        value_kind = frame.value(frame, value)
+        if is_special(value_kind) or isinstance(value_kind, Function):
             frame.problem(one, "part of the state is bound by functools.partial")
     names = [one.arg for one in node.keywords]
     if not isinstance(kind, Function) or kind.is_compiled or len(node.args) != 1 or None in names:

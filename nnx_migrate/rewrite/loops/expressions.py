@@ -63,8 +63,8 @@ def value(frame: Frame, node: ast.expr) -> Kind:
             return _comprehension(frame, node)
         case ast.Lambda():
             return _lambda(frame, node)
-        case ast.NamedExpr(target=target, value=given):
-            return _named(frame, target, given)
+        case ast.NamedExpr(target=target, value=given_value):
+            return _named(frame, target, given_value)
     plain(frame, node)
     return PLAIN
 

@@ -39,10 +39,10 @@ def before(
         named = frame.with_values(known, kind.flow)
         kind = State(replace(named, key=known, optimizer=optimizer, owner=frame.key))
         frame.rekey(bare, kind.flow)
-        given = {one.arg: one.value for one in _keywords(node)}
-        if "tx" in given:
-            lines.append(NewOptimizer(optimizer, model_name, given["tx"]))
-        lines += [NewValues((held,), (given[name],)) for name, held in named.fields]
+        keywords = {one.arg: one.value for one in _keywords(node)}
+        if "tx" in keywords:
+            lines.append(NewOptimizer(optimizer, model_name, keywords["tx"]))
+        lines += [NewValues((held,), (keywords[name],)) for name, held in named.fields]
     lines += frame.updates
     frame.updates = []
     return kind, lines

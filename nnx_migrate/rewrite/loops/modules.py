@@ -25,8 +25,10 @@ def _recipe(frame: Frame, node: ast.expr, scope: Scope, depth: int) -> Recipe:
         if project.resolve(node.func, scope) != "functools.partial" or not node.args:
             return None
         base = _recipe(frame, node.args[0], scope, depth - 1)
-        given = node.args[1:]
-        return None if base is None else (*base, *_arguments(frame, given, node.keywords, scope))
+        arguments = node.args[1:]
+        return (
+            None if base is None else (*base, *_arguments(frame, arguments, node.keywords, scope))
+        )
     if isinstance(node, ast.Name):
         match scope.lookup(node.id):
             case Assignment(value=ast.Call() as value):
@@ -69,8 +71,8 @@ def definition_of(frame: Frame, node: ast.Call) -> Recipe:
     match node.func:
         case ast.Call(func=function, args=[cls]) if frame.resolve(function) == LAZY:
             base = _recipe(frame, cls, frame.scope, _DEPTH)
-            given = given_values(node)
-            if base is None or has_starred(given):
+            arguments = given_values(node)
+            if base is None or has_starred(arguments):
                 return None
             return (*base, *_arguments(frame, node.args, node.keywords, frame.scope))
     return None

@@ -64,12 +64,12 @@ def pass_to(
             if is_special(kind):
                 frame.problem(value, f"which parameter of {definition.name} this is is not known")
             continue
-        given = _parameter_kind(frame, kind, name, function.node, beside)
-        _give(frame, value, given, name, function.node)
+        parameter_kind = _parameter_kind(frame, kind, name, function.node, beside)
+        _give(frame, value, parameter_kind, name, function.node)
         if isinstance(kind, Definition):
-            assert isinstance(given, Definition)
-            recipes[given.recipe] = kind.recipe
-            frame.program.recipes.setdefault(given.recipe, set()).add(kind.recipe)
+            assert isinstance(parameter_kind, Definition)
+            recipes[parameter_kind.recipe] = kind.recipe
+            frame.program.recipes.setdefault(parameter_kind.recipe, set()).add(kind.recipe)
         if not is_special(kind):
             continue
         frame.link(function.node)
@@ -152,8 +152,8 @@ def fits(frame: Frame, function: ApplyFn, flow: Flow) -> bool:
     if function.flow is not None and frame.is_same(flow, function.flow):
         return True
     # A module that all callers of the function around build alike is that one.
-    handed = frame.program.recipes.get(function.recipe, {function.recipe})
-    return flow.recipe is not None and (function.recipe == flow.recipe or handed == {flow.recipe})
+    recipes = frame.program.recipes.get(function.recipe, {function.recipe})
+    return flow.recipe is not None and (function.recipe == flow.recipe or recipes == {flow.recipe})
 
 
 def _give(frame: Frame, node: ast.expr, kind: Kind | None, name: str, function: int) -> None:

@@ -50,8 +50,8 @@ class Summary:
     @property
     def is_touched(self) -> bool:
         """Whether it takes or gives anything of a flow."""
-        given = (*self.params.values(), self.result or PLAIN)
-        return any(is_special(one) for one in given)
+        kinds = (*self.params.values(), self.result or PLAIN)
+        return any(is_special(one) for one in kinds)
 
 
 @dataclass(frozen=True)

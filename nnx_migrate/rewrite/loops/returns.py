@@ -47,19 +47,19 @@ def read_return(frame: Frame, node: ast.Return) -> None:
         kinds[id(one)] = _with_overrides(frame, one, kind)
         if _is_value(kinds[id(one)]) and snapshot(frame, one, kinds[id(one)]):
             kinds[id(one)] = PLAIN
-    given = [kinds[id(one)] for one in elements]
+    result_kinds = [kinds[id(one)] for one in elements]
     is_tuple = isinstance(node.value, ast.Tuple)
     if is_tuple and any(
-        isinstance(one, State | Params | Variables) and not one.flow.model for one in given
+        isinstance(one, State | Params | Variables) and not one.flow.model for one in result_kinds
     ):
         frame.problem(node, "a state that is returned beside others is given no name")
-    kind = together(tuple(given)) if is_tuple else given[0]
+    kind = together(tuple(result_kinds)) if is_tuple else result_kinds[0]
     for function in functions_of(kind):
         frame.link(function)
     _check_result(frame, node, kind)
     frame.results.append((node, kind))
     if lines or is_changed(kind):
-        parts = [result_trees(e, k) for e, k in zip(elements, given, strict=True)]
+        parts = [result_trees(e, k) for e, k in zip(elements, result_kinds, strict=True)]
         found = group(parts) if is_tuple else parts[0]
         tree = None if not found else found[0] if len(found) == 1 else tuple(found)
         frame.change(node, Result(tuple(lines), tree, frame.node.body[-1] is node))
@@ -109,8 +109,8 @@ def _updating(frame: Frame, node: ast.expr, kind: Kind) -> list[Line]:
 
 def _is_value(kind: Kind) -> bool:
     """Whether a function returns arrays that are the module's: it goes on changing them."""
-    given = isinstance(kind, Params | Variables | Stats)
-    return given and any(one.is_parameter or one.optimizer for one in flows_of(kind))
+    is_value = isinstance(kind, Params | Variables | Stats)
+    return is_value and any(one.is_parameter or one.optimizer for one in flows_of(kind))
 
 
 def _check_result(frame: Frame, node: ast.Return, kind: Kind) -> None:

@@ -63,9 +63,9 @@ def _read(program: Program, modules: Sequence[Module]) -> list[_Known]:
 
 
 def _snapshot(program: Program) -> _Known:
-    handed = {key: frozenset(one) for key, one in program.recipes.items()}
+    recipes = {key: frozenset(one) for key, one in program.recipes.items()}
     found: dict[_Part, tuple[Kind | None, object]] = {
-        (0, ""): (None, (frozenset(program.compiled_functions), handed))
+        (0, ""): (None, (frozenset(program.compiled_functions), recipes))
     }
     for key, one in program.summaries.items():
         found[key, RESULT] = one.result, None
@@ -90,10 +90,10 @@ def _bounds(program: Program, changing: Sequence[_Known]) -> dict[_Part, Kind]:
     parts = sorted({part for one in changing for part in one if part[0]})
     found: dict[_Part, Kind] = {}
     for part in parts:
-        seen = [one.get(part) for one in changing]
-        if all(one == seen[0] for one in seen):
+        values = [one.get(part) for one in changing]
+        if all(one == values[0] for one in values):
             continue
-        kinds = [one[0] or PLAIN for one in seen if one is not None]
+        kinds = [one[0] or PLAIN for one in values if one is not None]
         bound = Unsure("it hangs on itself") if any(map(is_special, kinds)) else PLAIN
         if program.bounds.get(part) != bound:
             found[part] = bound

@@ -273,9 +273,9 @@ def _findings(loops: _Loops, lines: _Lines) -> Iterator[Finding]:
 
 
 def _creates(program: Program, group: Iterable[int]) -> Iterator[tuple[str, ast.AST]]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     for key in group:
         for path, node in program.creates.get(key, ()):
-            if id(node) not in seen:
-                seen.add(id(node))
+            if id(node) not in visited:
+                visited.add(id(node))
                 yield path, node

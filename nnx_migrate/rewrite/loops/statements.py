@@ -34,14 +34,14 @@ def read_block(frame: Frame, body: Sequence[ast.stmt]) -> None:
 
 def _statement(frame: Frame, node: ast.stmt) -> None:
     match node:
-        case ast.Assign(targets=[target], value=given):
-            _assign(frame, node, target, given)
-        case ast.AnnAssign(target=target, value=ast.expr() as given):
-            _assign(frame, node, target, given)
+        case ast.Assign(targets=[target], value=given_value):
+            _assign(frame, node, target, given_value)
+        case ast.AnnAssign(target=target, value=ast.expr() as given_value):
+            _assign(frame, node, target, given_value)
         case ast.Return():
             read_return(frame, node)
-        case ast.Expr(value=given):
-            _expression(frame, node, given)
+        case ast.Expr(value=given_value):
+            _expression(frame, node, given_value)
         case ast.If(test=test, body=body, orelse=orelse):
             used(frame, test, value(frame, test))
             _branches(frame, [body, orelse])

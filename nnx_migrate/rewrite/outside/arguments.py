@@ -197,10 +197,10 @@ class Arguments:
             raise Unknown(f"what the field {field} is given here has a name already")
         cls = class_named(self.project, call.args[0], scope)
         values = (*call.args[1:], *(one.value for one in call.keywords))
-        given: Iterable[tuple[str, ast.expr]] = (("", one) for one in values)
+        arguments: Iterable[tuple[str, ast.expr]] = (("", one) for one in values)
         if cls is not None:
-            given = arguments_by_field(cls, call.args[1:], call.keywords)
-        for name, value in given:
+            arguments = arguments_by_field(cls, call.args[1:], call.keywords)
+        for name, value in arguments:
             if cls is not None and (cls.name, name) in self.context.module_fields.builder_sizes:
                 self._take_module(value, scope, (cls.name, name))
                 continue
@@ -241,8 +241,8 @@ class Arguments:
         if cls is None or cls.name not in self.context.explicit_classes:
             return False
         holding = self.context.modules_in.get(cls.name, frozenset())
-        given = arguments_by_field(cls, args, call.keywords)
-        return any(value is node and name in holding for name, value in given)
+        field_values = arguments_by_field(cls, args, call.keywords)
+        return any(value is node and name in holding for name, value in field_values)
 
     def _check_sizes(self, at: tuple[str, str], needed_sizes: frozenset[str]) -> None:
         """Whether the class gives what it builds from a field all sizes that this one needs.

@@ -49,19 +49,19 @@ def passed_sizes(
     project: Project, sizes: Mapping[str, ClassSizes], names: Iterable[str]
 ) -> dict[Field, frozenset[str]]:
     """The size arguments that everything built from a field is given, by class and field."""
-    passed: dict[Field, _Given] = {
+    sizes_by_field: dict[Field, _Given] = {
         (name, one.name): None for name in names for one in project.linen[name].fields
     }
-    links = [*_links(project, sizes, passed)]
+    links = [*_links(project, sizes, sizes_by_field)]
     while True:
-        before = dict(passed)
-        for at, given in links:
-            found = given if isinstance(given, frozenset) else passed.get(given)
-            old = passed[at]
+        before = dict(sizes_by_field)
+        for at, argument in links:
+            found = argument if isinstance(argument, frozenset) else sizes_by_field.get(argument)
+            old = sizes_by_field[at]
             if found is not None:
-                passed[at] = found if old is None else old & found
-        if passed == before:
-            return {at: found for at, found in passed.items() if found is not None}
+                sizes_by_field[at] = found if old is None else old & found
+        if sizes_by_field == before:
+            return {at: found for at, found in sizes_by_field.items() if found is not None}
 
 
 def _links(

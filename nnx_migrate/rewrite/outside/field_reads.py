@@ -96,11 +96,13 @@ class _Origins:
 
     def _arguments(self, call: ast.Call, symbol: str) -> Iterator[ast.AST]:
         function = self.project.function(symbol)
-        given = bound_arguments(function, call) if function is not None else None
-        if given is None:
+        arguments = bound_arguments(function, call) if function is not None else None
+        if arguments is None:
             yield from given_values(call)
             return
-        yield from (given[name] for name in sorted(self._result_parameters(symbol) & given.keys()))
+        yield from (
+            arguments[name] for name in sorted(self._result_parameters(symbol) & arguments.keys())
+        )
 
     def _result_parameters(self, symbol: str) -> frozenset[str]:
         """The parameters that a function of the project may return, or build its result from."""

@@ -70,8 +70,10 @@ def _open_fields(project: Project, cls: ClassInfo, sizes: ClassSizes) -> frozens
 
 def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
     for one in cls.fields:
-        given = [one.annotation, *([one.default] if one.default is not None else [])]
-        is_module = any(_is_module(project, cls, part) for whole in given for part in walk(whole))
+        expressions = [one.annotation, *([one.default] if one.default is not None else [])]
+        is_module = any(
+            _is_module(project, cls, part) for whole in expressions for part in walk(whole)
+        )
         if is_module or items_are_called(project, cls, one):
             yield one.name
     for site in sizes.sites.values():

@@ -190,8 +190,8 @@ def _arguments(project: Project, call: ast.Call, scope: Scope) -> Iterator[tuple
     is_method = project.resolve(call.func, scope) is None
     for function in functions_of(project, call.func, scope):
         names = parameters(function)[is_method:]
-        given = zip([*names, *[""] * len(call.args)], call.args, strict=False)
-        yield from ((_local(function, name), one) for name, one in given)
+        arguments = zip([*names, *[""] * len(call.args)], call.args, strict=False)
+        yield from ((_local(function, name), one) for name, one in arguments)
         yield from ((_local(function, k.arg or ""), k.value) for k in call.keywords)
     yield from ((("attribute", "", one.arg), one.value) for one in call.keywords if one.arg)
 

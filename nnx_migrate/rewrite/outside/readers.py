@@ -81,11 +81,11 @@ def _read_below(
 ) -> frozenset[str]:
     """Every name that the classes read, or that what they read does."""
     found = {symbol for cls in classes for _, symbol in class_loads(project, cls)}
-    pending, seen = list(found), set[int]()
+    pending, visited = list(found), set[int]()
     while pending:
         for module, one in _statements_of(project, pending.pop()):
-            if id(one) not in seen:
-                seen.add(id(one))
+            if id(one) not in visited:
+                visited.add(id(one))
                 new = _reads(project, module, one, skip) - found
                 found |= new
                 pending += new

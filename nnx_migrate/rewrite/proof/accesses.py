@@ -141,16 +141,16 @@ class _Reader:
                 owner is node and name in _NAMESPACES
             ):
                 node, words = parent, [self._subscript(parent)]
-            case ast.Call(func=function, args=[owner, given, *_]) if (
+            case ast.Call(func=function, args=[owner, given_value, *_]) if (
                 owner is node and last_name(function) in _BY_STRING
             ):
                 if last_name(function) in _READERS and (
-                    isinstance(given, ast.Constant)
+                    isinstance(given_value, ast.Constant)
                     or attribute_uses(self.project).only_describes(self.module, parent)
                 ):
                     return
                 node = parent
-                words = [str(given.value) if isinstance(given, ast.Constant) else None]
+                words = [str(given_value.value) if isinstance(given_value, ast.Constant) else None]
             case ast.Assign(targets=[ast.Name(id=name)]) if isinstance(
                 place.scope.lookup(name), Assignment
             ):

@@ -77,8 +77,8 @@ def _called_of_function(project: Project, cls: ClassInfo, method: ast.FunctionDe
 
 
 def _argument_names(call: ast.Call) -> list[str]:
-    given = given_values(call)
-    return [name for one in given for name in _names(one)]
+    arguments = given_values(call)
+    return [name for one in arguments for name in _names(one)]
 
 
 def _values(method: ast.FunctionDef) -> dict[str, str]:
@@ -117,10 +117,10 @@ def _callees(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> Itera
             ) if name in values:
                 yield values[name]
             case ast.Call(func=func, args=args):
-                given = {i: one.id for i, one in enumerate(args) if isinstance(one, ast.Name)}
-                given = {i: values[name] for i, name in given.items() if name in values}
-                symbol = project.resolve(func, scope) if given else None
-                yield from (given[i] for i in given.keys() & _called_positions(project, symbol))
+                names = {i: one.id for i, one in enumerate(args) if isinstance(one, ast.Name)}
+                names = {i: values[name] for i, name in names.items() if name in values}
+                symbol = project.resolve(func, scope) if names else None
+                yield from (names[i] for i in names.keys() & _called_positions(project, symbol))
 
 
 def _called_positions(project: Project, symbol: str | None) -> set[int]:

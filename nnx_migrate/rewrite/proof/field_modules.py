@@ -58,8 +58,12 @@ class FieldModules:
             positions = positional_fields(cls) if cls.name in self.values else {}
             for name in (one.name for one in cls.fields):
                 for kind in self._refused_kinds(cls, name):
-                    given = self.arguments[kind]
-                    at = given.get(name) or given.get("") or given.get(positions.get(name, -1))
+                    arguments = self.arguments[kind]
+                    at = (
+                        arguments.get(name)
+                        or arguments.get("")
+                        or arguments.get(positions.get(name, -1))
+                    )
                     if at is not None:
                         yield from self._doubt(cls, name, kind, at)
 
@@ -73,12 +77,12 @@ class FieldModules:
             yield Kind.FUNCTION
 
     def _doubt(self, cls: ClassInfo, name: str, kind: Kind, at: At) -> Iterator[tuple[str, Doubt]]:
-        handed, field = self.attempt.module_fields, (cls.name, name)
+        module_fields, field = self.attempt.module_fields, (cls.name, name)
         if kind is Kind.FUNCTION:
             yield cls.name, Doubt(*at, f"{name} may be given a function that builds modules here")
-        elif kind is Kind.MODULE or handed is None:
+        elif kind is Kind.MODULE or module_fields is None:
             yield cls.name, Doubt(*at, f"{name} may be given a module here")
-        elif handed.why_not(field):
-            is_built = field in handed.builder_sizes
+        elif module_fields.why_not(field):
+            is_built = field in module_fields.builder_sizes
             reason = f"{name} may be given a module here"
             yield cls.name, Doubt(*at, reason, field if is_built else None)

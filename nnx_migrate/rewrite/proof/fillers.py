@@ -217,8 +217,8 @@ class _Reader:
 
     def _starting_at(self, word: str, is_local: bool) -> tuple[Origin, set[str]]:
         """Where the object of a name may come from, and the names on the ways there."""
-        seen: set[str] = set()
-        return self._of_name(word, is_local, seen), seen
+        visited: set[str] = set()
+        return self._of_name(word, is_local, visited), visited
 
     def _of_name(self, word: str, is_local: bool, visited: set[str]) -> Origin:
         found = Origin(set() if is_local else {word})
@@ -287,12 +287,12 @@ class _Reader:
             self.found.calls.append(self._call_of(decorator, {name, FUNCTION}))
 
     def _call(self, call: ast.Call) -> None:
-        given = given_values(call)
-        every = [part for one in given for part in walk(one)]
+        call_arguments = given_values(call)
+        every = [part for one in call_arguments for part in walk(one)]
         if not every:
             return
         arguments = {word for one in every for word in _word(one)}
-        if any(isinstance(one, ast.Lambda) or self._is_given(one) for one in given):
+        if any(isinstance(one, ast.Lambda) or self._is_given(one) for one in call_arguments):
             arguments.add(FUNCTION)
         is_own = any(
             isinstance(one, ast.Lambda | ast.Call)

@@ -68,8 +68,12 @@ def graph_of(project: Project) -> Graph:
     for one in ways(project).accesses:
         at = graph.at(one.path, one.line)
         if at is not None and one.module is not None:
-            told = defined[one.module]
-            met = {*told.values()} if one.word is None else {*_definition_keys(told, one.word)}
+            definitions = defined[one.module]
+            met = (
+                {*definitions.values()}
+                if one.word is None
+                else {*_definition_keys(definitions, one.word)}
+            )
             graph.names[at] |= met
             opened |= {(at, key) for key in met}
     filled = TableLinks(project, graph.statements, renamed)

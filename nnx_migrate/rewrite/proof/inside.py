@@ -136,8 +136,8 @@ def _gives_bound(project: Project, module: Module, node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr="bind", value=owner)):
             return not _is_signature(owner, module)
         case ast.Call(func=ast.Attribute(attr=name) as function) if name in _GIVING:
-            given = [one.value for one in node.keywords if one.arg == "method"]
-            if any(not isinstance(one, ast.Constant | ast.Attribute) for one in given):
+            methods = [one.value for one in node.keywords if one.arg == "method"]
+            if any(not isinstance(one, ast.Constant | ast.Attribute) for one in methods):
                 return True
             return is_linen(project.resolve(function, Scope(module)))
         case ast.Call(func=ast.Name() as function):
@@ -169,8 +169,8 @@ def _readers(project: Project, module: Module, call: ast.Call) -> list[ast.AST] 
     if isinstance(call.func, ast.Attribute) and call.func.attr == "bind":
         above = parents.above(call)
         return [above[-2]] if len(above) > 1 and is_supported(project, module, call) else None
-    given = [one.value for one in call.keywords if one.arg == "method"] or call.args[:1]
-    functions = _functions(module, given[0]) if given else []
+    methods = [one.value for one in call.keywords if one.arg == "method"] or call.args[:1]
+    functions = _functions(module, methods[0]) if methods else []
     for function in functions:
         first = _first(function)
         loads = (one for one in each(function, ast.Name) if one.id == first)

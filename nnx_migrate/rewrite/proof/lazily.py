@@ -115,7 +115,7 @@ class _Judge:
         classes = {cls.name: cls.module.path for cls in self.converted}
         for name, ways in self.team.each(classes, to).items():
             yield from ((name, one) for one in ways)
-        given = FieldModules(self.project, self.attempt, self.converted)
+        field_modules = FieldModules(self.project, self.attempt, self.converted)
         filled = factory_fields(self.converted)
         layers = held_layers(self.project, self.converted)
 
@@ -128,14 +128,14 @@ class _Judge:
                 *factory_reads(filled, module, places),
                 *layer_field_reads(layers, module),
             ]
-            return found, given.read(module, places)
+            return found, field_modules.read(module, places)
 
         paths = {name: module.path for name, module in self.project.modules.items()}
         for found, taken in self.team.each(paths, read).values():
             yield from found
-            given.add(taken)
+            field_modules.add(taken)
         yield from apart["members"]
-        yield from given.doubts()
+        yield from field_modules.doubts()
 
     # ---- ways to the class
 
@@ -305,8 +305,10 @@ class _Judge:
         """Explicit classes that call lazy modules which code gives them, or may give out of sight."""
         attempt = self.attempt
         unseen = (one for one in attempt.values if attempt.modules_in.get(one))
-        given = {*attempt.taking, *unseen} & attempt.decisions.conversions.keys()
-        return frozenset() if attempt.module_fields is None else attempt.module_fields.takers(given)
+        takers = {*attempt.taking, *unseen} & attempt.decisions.conversions.keys()
+        return (
+            frozenset() if attempt.module_fields is None else attempt.module_fields.takers(takers)
+        )
 
     def _may_start(self, cls: ClassInfo, owners: frozenset[str] | None) -> bool:
         linen = self.project.linen

@@ -73,8 +73,10 @@ def plain_members(project: Project, cls: ClassInfo) -> set[str]:
             for node in walk(method):
                 match node:
                     case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
-                        given = values.get(f"self.{name}", [None])
-                        plain = all(_is_plain(project, owner, values, one) for one in given)
+                        attribute_values = values.get(f"self.{name}", [None])
+                        plain = all(
+                            _is_plain(project, owner, values, one) for one in attribute_values
+                        )
                         found[name] = found.get(name, True) and plain
     return {name for name, plain in found.items() if plain}
 

@@ -28,17 +28,17 @@ def read_by(
       builders: functions, by name, whose users may read them: what these build they only call.
     """
     for cls in classes:
-        seen: set[str] = set()
+        visited: set[str] = set()
         names = _names(texts, cls)
         read = class_loads(project, cls)
         pending = [symbol for head, symbol in read if names is None or head in names]
         while pending:
             symbol = pending.pop()
-            if symbol in seen or symbol in project.linen:
+            if symbol in visited or symbol in project.linen:
                 continue
             if symbol in builders and cls.name in builders[symbol].users:
                 continue
-            seen.add(symbol)
+            visited.add(symbol)
             for module, node, loaded in defining_loads(project, symbol):
                 if id(node) in project.by_node and project.by_node[id(node)].linen:
                     continue
@@ -59,12 +59,12 @@ def _locals_read(cls: ClassInfo, names: set[str] | None) -> Iterator[ast.AST]:
     pending = sorted(loads if names is None else loads & names)
     around = cls.module.parents.functions(cls.node) if pending else ()
     binders = [_binders(cls.module, one) for one in around]
-    seen: set[str] = set()
+    visited: set[str] = set()
     while pending:
         name = pending.pop()
-        if name in seen:
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         for node in next((one[name] for one in binders if name in one), ()):
             yield node
             pending += sorted(names_in(node))

@@ -32,20 +32,20 @@ def said_around_starts(project: Project) -> frozenset[str]:
             if calls:
                 found.update(word for node in nodes for word in words_of(node))
             functions |= {name for call in calls for name in _method_receivers(module, call)}
-    pending, seen = set(functions), set[int]()
+    pending, visited = set(functions), set[int]()
     while pending:
         more: set[str] = set()
         for module, node in _loads(project, pending):
             more |= _other_names(module, node)
             around = _expression(module, node)
-            if id(around) not in seen:
-                seen.add(id(around))
+            if id(around) not in visited:
+                visited.add(id(around))
                 nodes = walk(around)
                 found.update(word for one in nodes for word in words_of(one))
-                handed = (
+                receivers = (
                     _method_receivers(module, one) for one in nodes if isinstance(one, ast.Call)
                 )
-                more |= set[str]().union(*handed)
+                more |= set[str]().union(*receivers)
         pending = more - functions
         functions |= pending
     return frozenset(found)
@@ -104,10 +104,10 @@ def _starts(project: Project, module: Module, nodes: Sequence[ast.AST]) -> list[
     """The calls that make variables by another method than ``__call__``."""
     calls = [one for one in nodes if isinstance(one, ast.Call)]
     called = {id(one.func) for one in calls}
-    handed = [one for one in nodes if _is_init(one) and id(one) not in called]
+    references = [one for one in nodes if _is_init(one) and id(one) not in called]
     # ``jax.jit(net.init)``
-    above = {id(one) for node in handed for one in module.parents.above(node)}
-    around = above | set(map(id, handed))
+    above = {id(one) for node in references for one in module.parents.above(node)}
+    around = above | set(map(id, references))
     names = {  # ``start = jax.jit(net.init)``
         name
         for one in nodes

@@ -51,11 +51,11 @@ class TableLinks:
         for key, every in named.items():
             for one in every:
                 users.setdefault(one, set()).add(key)
-        handed = {key: self._receivers(key, words) for key in self._uses}
-        for key, every in handed.items():
+        receivers = {key: self._receivers(key, words) for key in self._uses}
+        for key, every in receivers.items():
             for one in every:
                 users.setdefault(one, set()).add(key)
-        for table, fillers in self._fillers(users, handed, words).items():
+        for table, fillers in self._fillers(users, receivers, words).items():
             yield {*self._readers(*table, users, words, open_links)}, fillers
 
     def _fillers(self, users: _Named, arguments: _Named, words: _Words) -> Mapping[Table, set[Key]]:
@@ -112,13 +112,13 @@ class TableLinks:
         self, start: Iterable[str], meant: Mapping[str, set[Key]], words: _Words
     ) -> Iterator[tuple[Key, str]]:
         """What words mean, and what the values of globals among them name: ``KNOWN = registry.REG``."""
-        todo, seen = [(meant, word) for word in start], set[tuple[Key, str]]()
+        todo, visited = [(meant, word) for word in start], set[tuple[Key, str]]()
         while todo:
             known, word = todo.pop()
             for key in known.get(word, ()):
-                if (key, word) in seen:
+                if (key, word) in visited:
                     continue
-                seen.add((key, word))
+                visited.add((key, word))
                 yield key, word
                 if not key[1]:
                     todo += [(words[key], one) for one in self._globals.words(key, word)]
@@ -187,11 +187,11 @@ class _Results:
         self, results: Iterable[str], meant: Mapping[str, set[Key]]
     ) -> Iterator[tuple[Origin, Mapping[str, set[Key]]]]:
         """Where the results of functions may come from; each with what its words may mean."""
-        todo, seen = [(results, meant)], set[Key]()
+        todo, visited = [(results, meant)], set[Key]()
         while todo:
             names, known = todo.pop()
-            for key in _meant(names, known) - seen:
-                seen.add(key)
+            for key in _meant(names, known) - visited:
+                visited.add(key)
                 if key[1]:
                     origin = self._uses[key].results
                     yield origin, self._words[key]

@@ -123,8 +123,8 @@ def _hands(method: ast.FunctionDef, value: ast.expr | None, depth: int = 6) -> b
         case ast.IfExp(body=body, orelse=orelse):
             parts = [body, orelse]
         case ast.Name(id=name):
-            given = assigned_in(method).get(name, [])
-            parts = [one for one in given if one is not None and not _holds(one, name)]
+            assignments = assigned_in(method).get(name, [])
+            parts = [one for one in assignments if one is not None and not _holds(one, name)]
         case _:
             return False
     return any(_hands(method, one, depth - 1) for one in parts)

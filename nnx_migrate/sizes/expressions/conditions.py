@@ -162,9 +162,13 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> bool 
                 known = is_none(one)
                 if known is not None:
                     return known is not negated
-                given = initial_fact(interpreter, one, ex.GIVEN) or given_when(one)
-                if given is not None:
-                    return given if negated else Expr(ast.UnaryOp(ast.Not(), given.node))
+                presence_fact = initial_fact(interpreter, one, ex.GIVEN) or given_when(one)
+                if presence_fact is not None:
+                    return (
+                        presence_fact
+                        if negated
+                        else Expr(ast.UnaryOp(ast.Not(), presence_fact.node))
+                    )
         shapes_differ = _compare_shapes(interpreter, node, values)
         if shapes_differ is not None:
             if isinstance(shapes_differ, bool):

@@ -66,9 +66,9 @@ def given_to_parameter(
             call = home.parents.of(use)
             if not isinstance(call, ast.Call) or call.func is not use:
                 continue
-            given = [v for n, v in zip(names, call.args, strict=False) if n == name]
-            given += [one.value for one in call.keywords if one.arg == name]
-            for one in given:
+            values = [v for n, v in zip(names, call.args, strict=False) if n == name]
+            values += [one.value for one in call.keywords if one.arg == name]
+            for one in values:
                 yield one, Scope(home).around(call), home.parents.class_of(call)
 
 
@@ -136,10 +136,10 @@ class _Search:
                 yield node, scope
             case ast.Call(func=function, keywords=keywords) if last_name(function) == "field":
                 for keyword in keywords:
-                    given = keyword.value
-                    if keyword.arg == "default_factory" and isinstance(given, ast.Lambda):
-                        given = given.body
-                    yield from self.values(given, scope, around)
+                    value = keyword.value
+                    if keyword.arg == "default_factory" and isinstance(value, ast.Lambda):
+                        value = value.body
+                    yield from self.values(value, scope, around)
             case ast.Call(func=function):
                 yield from self._of_callee(node, function, scope)
 
@@ -262,8 +262,8 @@ class _Search:
     def _of_parameter(self, module: Module, function: ast.AST, name: str) -> Iterator[Found]:
         """What calls give a parameter of a function of that name, and its default."""
         if isinstance(function, _Function):
-            for given, scope, around in given_to_parameter(self.project, module, function, name):
-                yield from self.values(given, scope, around)
+            for value, scope, around in given_to_parameter(self.project, module, function, name):
+                yield from self.values(value, scope, around)
 
     def _entries(
         self, table: ast.expr, scope: Scope, around: ast.ClassDef | None

@@ -55,8 +55,8 @@ def base_arguments(
             arguments_by_base[parent.name] = arguments
             continue
         reason = f"it inherits submodules of {parent.name} and calls them otherwise"
-        told = f": {other}" if other else ""
-        analysis.problems.append((analysis.root.info.node, reason + told))
+        example = f": {other}" if other else ""
+        analysis.problems.append((analysis.root.info.node, reason + example))
     return {name: arguments for name, arguments in arguments_by_base.items() if arguments}
 
 
@@ -120,14 +120,14 @@ def _substitutions(
         for one in (*init_sizes.arguments.values(), *analysis.opaque.values())
         if one.fact is None
     }
-    given: dict[str, str] = {}
+    substitutions: dict[str, str] = {}
     for pair in pairs:
         if not pair.here or not pair.there:
             continue
         for name, text in _bound(_parse(pair.there), _parse(pair.here), asked):
             if _is_spelled(analysis, text, known):
-                given.setdefault(name, text)
-    return {name: text for name, text in given.items() if name != text}
+                substitutions.setdefault(name, text)
+    return {name: text for name, text in substitutions.items() if name != text}
 
 
 def _bound(there: ast.AST, here: ast.AST, names: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -151,8 +151,8 @@ def _is_spelled(analysis: ClassAnalysis, text: str, known_names: Collection[str]
 def _different(pairs: Collection[_Pair], arguments: Mapping[str, str]) -> Iterator[str]:
     """What of the base's own text would have to say something else for the class that inherits."""
     for pair in pairs:
-        told = _with(arguments)(pair.there) if pair.there else None
-        if (ast.unparse(_parse(pair.here)) if pair.here else None) != told:
+        text = _with(arguments)(pair.there) if pair.there else None
+        if (ast.unparse(_parse(pair.here)) if pair.here else None) != text:
             here, there = pair.here or "not known", pair.there or "not known"
             yield f"{pair.what} is {here}, and {there} there"
 
@@ -178,14 +178,14 @@ def _is_missing(
     if {one.name for one in base.new_arguments} - here - arguments.keys():
         return True
     shared = {one.name: one for one in base.new_arguments}
-    handed = {word for text in arguments.values() for word in _words(text)} - shared.keys()
+    words = {word for text in arguments.values() for word in _words(text)} - shared.keys()
     opaque = [
         one
         for site in sites.values()
         for text in site.sizes.values()
         if (one := analysis.opaque.get(text)) is not None
     ]
-    return any(one != shared.get(one.name) and one.name not in handed for one in opaque)
+    return any(one != shared.get(one.name) and one.name not in words for one in opaque)
 
 
 def _words(text: str) -> set[str]:

@@ -157,8 +157,8 @@ def _decisive(
     for site in sites.values():
         if site.symbol in analysis.interpreter.project.linen:
             child = analysis.sizes_of(site.symbol)
-            passed = [site.sizes.get(name, "") for name in child.decisive]
-            names |= {known[text].name for text in passed if text in known}
+            sizes = [site.sizes.get(name, "") for name in child.decisive]
+            names |= {known[text].name for text in sizes if text in known}
     return frozenset(name for name in names if name is not None)
 
 

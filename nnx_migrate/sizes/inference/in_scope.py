@@ -102,8 +102,8 @@ def _size_of_parameter(
     if site.kind is not SiteKind.CLASS or argument.argument is None or site.symbol is None:
         return None
     needed = analysis.sizes_of(site.symbol).new_arguments
-    passed = [one for one in needed if site.sizes.get(one.name) == argument.name]
-    plain = [one for one in passed if one.fact is None]
+    arguments = [one for one in needed if site.sizes.get(one.name) == argument.name]
+    plain = [one for one in arguments if one.fact is None]
     same = [one for one in plain if one.method == argument.method and one.axis == argument.axis]
     return same[0] if same else None
 

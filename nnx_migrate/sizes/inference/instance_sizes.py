@@ -23,7 +23,7 @@ def instance_sizes(
     unsure = bool(uses) and not is_called(uses)
     facts = [one for one in child.new_arguments if one.fact is not None and one.name != without]
     sizes = {one.name: _fact_text(analysis, module, one, uses) for one in facts}
-    told = any(text not in ("", "False") for text in sizes.values())
+    is_known = any(text not in ("", "False") for text in sizes.values())
     for argument in facts if without else ():  # another class may get it
         if argument.default is not None:
             sizes[argument.name] = sizes[argument.name] or repr(argument.default)
@@ -35,9 +35,9 @@ def instance_sizes(
         size = size if size is not None and spellable(size) else None
         below = argument.name in child.decisive and argument.submodule is not None
         # What the child builds where a fact holds that it is told needs its sizes.
-        passed = below or told or hangs_on_fields(child, argument)
-        passed = passed or any(is_passed(argument, use) for use in uses)
-        if size is None and argument.optional and not passed:
+        optional = below or is_known or hangs_on_fields(child, argument)
+        optional = optional or any(is_passed(argument, use) for use in uses)
+        if size is None and argument.optional and not optional:
             continue
         conditional = conditional or unsure or argument.optional
         if (

@@ -29,7 +29,7 @@ def check_other_methods(
     if not has_call or not uses or any(one.method == METHOD for one in uses):
         return
     assert module.call is not None
-    given = {name: ex.parse(text) for name, text in sizes.items()}
+    expressions = {name: ex.parse(text) for name, text in sizes.items()}
     for key, site in analysis.sizes_of(module.info.name).sites.items():
         inner = [
             one
@@ -39,7 +39,7 @@ def check_other_methods(
         ]
         for name, text in site.sizes.items() if inner else ():
             shown, _ = shown_inside(analysis, site, name, inner)
-            if shown is None or shown != _from_outside(ex.parse(text), module, given):
+            if shown is None or shown != _from_outside(ex.parse(text), module, expressions):
                 methods = ", ".join(sorted({one.method for one in uses}))
                 reason = f"{methods} of {module.info.name} does not show the sizes of its __call__"
                 analysis.problems.append((module.call, reason))

@@ -65,12 +65,12 @@ def _texts_behind(
         for part in given_values(call)
         for name in _open_names(analysis, part)
     ]
-    seen: set[str] = set()
+    visited: set[str] = set()
     while pending:
         name = pending.pop()
-        if name in seen or name in parameters:
+        if name in visited or name in parameters:
             continue
-        seen.add(name)
+        visited.add(name)
         for value in values.get(name, ()):
             read = set(_open_names(analysis, value))
             if not read & parameters:

@@ -46,7 +46,7 @@ def witness_of(
         for use in uses
         if is_passed(argument, use) or (decisive and use.method == argument.method)
     ]
-    seen = [
+    sizes = [
         replace(
             use,
             sizes={
@@ -57,9 +57,9 @@ def witness_of(
         )
         for use in shown
     ]
-    known = {id(use.module) for use in seen if use.sizes[""] is not None}
-    if seen and known == {id(use.module) for use in uses}:
-        return agreed_size(seen, "")
+    known = {id(use.module) for use in sizes if use.sizes[""] is not None}
+    if sizes and known == {id(use.module) for use in uses}:
+        return agreed_size(sizes, "")
     for key, site in child.sites.items():
         for name, text in site.sizes.items():
             if text != argument.name:
@@ -93,8 +93,8 @@ def is_passed(argument: SizeArgument, use: Use) -> bool:
     head = ex.parameter_of(argument.argument or "")
     if not head or use.method != argument.method:
         return False
-    given = use.arguments.get(head, use.arguments.get(SPREAD))
-    return given is not None and not is_none(given)
+    value = use.arguments.get(head, use.arguments.get(SPREAD))
+    return value is not None and not is_none(value)
 
 
 def _tells(argument: SizeArgument, use: Use) -> bool:

@@ -30,14 +30,14 @@ def _range(call: LibraryCall) -> Value:
         return Range(None, None, counts=False, from_zero=False, arguments=None)
     stop = call.args[-1] if len(call.args) < 3 else None
     last = ex.binary(stop.expr, ast.Sub(), ex.literal(1)) if isinstance(stop, Static) else None
-    given = len(call.args)
-    from_zero = given == 1 or (given > 1 and call.args[0] == Static(ex.literal(0)))
+    count = len(call.args)
+    from_zero = count == 1 or (count > 1 and call.args[0] == Static(ex.literal(0)))
     end = stop.expr if isinstance(stop, Static) else None
     written = tuple(one.expr for one in call.args if isinstance(one, Static))
-    arguments = written if len(written) == given else None
+    arguments = written if len(written) == count else None
     others = (one for one in call.args if not isinstance(one, Static))
     is_open = not all(isinstance(one, Unknown) and one.is_size for one in others)
-    return Range(last, end, given < 3, from_zero, arguments, is_open)
+    return Range(last, end, count < 3, from_zero, arguments, is_open)
 
 
 def _enumerate(call: LibraryCall) -> Value:

@@ -19,11 +19,11 @@ def unknown_result(call: LibraryCall) -> Value:
     """Nothing is known of what the call returns."""
     package, _, name = call.symbol.rpartition(".")
     root = package.partition(".")[0]
-    handed = (*call.args, *call.kwargs.values())
+    arguments = (*call.args, *call.kwargs.values())
     if root in _NO_MODULES and not call.symbol.startswith(_CHANGES):
         # What they call may: ``map(partial(heapq.heappush, widths), (2, 1))``.
-        handed = tuple(one for one in handed if isinstance(one, Partial | Function))
-    lose_arguments(handed, call.frame)
+        arguments = tuple(one for one in arguments if isinstance(one, Partial | Function))
+    lose_arguments(arguments, call.frame)
     is_own = call.interpreter.project.split(call.symbol)[0] is not None  # ``REGISTRY.build``
     may_be_module = is_own or (name[:1].isupper() and root not in _NO_MODULES)
     if is_own:

@@ -44,12 +44,12 @@ def _vmap(call: LibraryCall) -> Value:
         values = [*inner, *named.values()]
         if any(one is None for one in values):
             return Unknown("vmap over a value nobody knows")
-        given = tuple(one for one in inner if one is not None)
+        arrays = tuple(one for one in inner if one is not None)
         known = {key: one for key, one in named.items() if one is not None}
         size = _mapped_size(
             [*zip(args, taken, strict=True), *((one, 0) for one in kwargs.values())]
         )
-        return _with(_run(call, function, given, known), out, size)
+        return _with(_run(call, function, arrays, known), out, size)
 
     return Native(run_mapped)
 

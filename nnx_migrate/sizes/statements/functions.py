@@ -173,20 +173,20 @@ def _bind(
     """Bind parameters to what they are given; the defaults of those that are given nothing."""
     spec = function.node.args
     positional = positional_names(spec)
-    given = by_position(positional, args)
+    arguments = by_position(positional, args)
     rest = dict(kwargs)
     for name in [*positional, *(one.arg for one in spec.kwonlyargs)]:
         if name in rest:
-            given[name] = rest.pop(name)
+            arguments[name] = rest.pop(name)
     outside = Frame(function.scope, dict(function.env), frame.instance, function.defined_in)
     defaults = []
     for name, default in defaults_of(spec).items():
-        if name not in given:
+        if name not in arguments:
             perhaps = rest.get(SPREAD)  # it is the default, or given by a name that nobody knows
-            given[name] = perhaps or interpreter.evaluate(default, outside)
-            defaults.append(given[name])
+            arguments[name] = perhaps or interpreter.evaluate(default, outside)
+            defaults.append(arguments[name])
     names = [*positional, *(one.arg for one in spec.kwonlyargs)]
-    frame.env.update({name: given.get(name, Unknown("argument not given")) for name in names})
+    frame.env.update({name: arguments.get(name, Unknown("argument not given")) for name in names})
     if spec.vararg:
         left = (STARRED,) if STARRED in args[: len(positional)] else tuple(args[len(positional) :])
         frame.env[spec.vararg.arg] = STARRED if STARRED in left else Sequence(left)

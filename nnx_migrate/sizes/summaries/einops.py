@@ -41,10 +41,10 @@ def _sizes(call: LibraryCall, array: Array, left: list[list[str]]) -> dict[str, 
     }
     names = [axis[0] if axis else "" for axis in left]
     dots = names.index("...") if "..." in names else -1
-    seen = Array(array.tail, len(left), array.path) if dots < 0 else array
+    whole = Array(array.tail, len(left), array.path) if dots < 0 else array
     for place, axis in enumerate(left):
         index = place - len(left)
-        size = seen.axis(index) if place > dots else None
+        size = whole.axis(index) if place > dots else None
         unknown = [name for name in axis if name not in known and not name.isdigit()]
         if len(unknown) != 1 or unknown[0] == "...":
             continue
@@ -79,9 +79,11 @@ def _output(call: LibraryCall) -> Value:
         sizes = [_size(name, known) for name in axis]
         whole = [places.get(name) for name in axis]
         if _is_whole(left, axis, whole):
-            seen = Array(array.tail, len(left), array.path) if "..." not in places else array
+            ellipsis_array = (
+                Array(array.tail, len(left), array.path) if "..." not in places else array
+            )
             index = whole[0]
-            tail.append(seen.axis(index - len(left)) if index is not None else None)
+            tail.append(ellipsis_array.axis(index - len(left)) if index is not None else None)
         else:
             tail.append(ex.product([s for s in sizes if s]) if all(sizes) else None)
     return ending(*tail) if ["..."] in right else Array(tuple(tail), len(right))

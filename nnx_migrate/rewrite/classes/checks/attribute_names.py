@@ -80,7 +80,7 @@ def _others(
       inside: ids of the nodes of the compact method.
       strings: how often the class has each.
     """
-    given = Counter(filter(None, map(_name, items.values())))
+    counts = Counter(filter(None, map(_name, items.values())))
     fixed = {
         _name(one)
         for key, one in items.items()
@@ -88,9 +88,9 @@ def _others(
     }
     return {
         name: f"{name}_"
-        for name in given
+        for name in counts
         if name in meant and name not in fixed
-        if strings[name] == given[name] and not _is_word(project, f"{name}_")
+        if strings[name] == counts[name] and not _is_word(project, f"{name}_")
     }
 
 

@@ -38,8 +38,10 @@ def _read(body: Iterable[ast.stmt]) -> Iterator[ast.Name]:
     for one in body:
         match one:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                given = (default for default in one.args.kw_defaults if default is not None)
-                parts += [*one.decorator_list, *one.args.defaults, *given]
+                keyword_defaults = (
+                    default for default in one.args.kw_defaults if default is not None
+                )
+                parts += [*one.decorator_list, *one.args.defaults, *keyword_defaults]
             case ast.ClassDef():
                 parts += [*one.decorator_list, *one.bases, *one.keywords]
             case _:

@@ -32,13 +32,13 @@ def check_collections(items: Mapping[int, Item]) -> None:
     Raises:
       Refused: at the second of the two.
     """
-    seen: dict[str, tuple[ItemKind, str | None]] = {}
+    collections: dict[str, tuple[ItemKind, str | None]] = {}
     for item in items.values():
         if item.kind is ItemKind.STREAM or not isinstance(item.name, ast.Constant):
             continue
         name = str(item.name.value)
         held = (item.kind, item.collection_text)
-        if seen.setdefault(name, held) != held:
+        if collections.setdefault(name, held) != held:
             raise ClassRefused(
                 item.call,
                 f"two collections have {name!r}, and an NNX module has one attribute of a name",

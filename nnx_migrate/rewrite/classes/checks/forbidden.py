@@ -257,10 +257,10 @@ def check_field_parameters(cls: ClassInfo, items: Mapping[int, Item]) -> None:
         dependence = dependence_in(cls, method) if calls else None
         for call in calls:
             site = items[id(call)].site
-            given = given_values(call)
+            arguments = given_values(call)
             if site is not None and site.kind is SiteKind.FUNCTION:
-                given = [*site.scope_arguments.values()]
-            if dependence is not None and any(map(dependence.of, given)):
+                arguments = [*site.scope_arguments.values()]
+            if dependence is not None and any(map(dependence.of, arguments)):
                 raise ClassRefused(
                     call,
                     "a submodule gets a parameter or variable as a field, and would keep its value",

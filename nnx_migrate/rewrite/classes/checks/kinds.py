@@ -51,14 +51,14 @@ def _module_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
 
     What kind of container it is may be asked of a ``Sequence[nn.Module]``.
     """
-    given = fields_with_modules(project)
+    fields = fields_with_modules(project)
     found = ((one, symbol) for one in cls.fields for symbol in _symbols(project, one))
     return frozenset(
         one.name
         for one, symbol in found
         if is_linen_class(symbol)
         or symbol in project.linen
-        or (symbol in _OPEN and (one.owner.name, one.name) in given)
+        or (symbol in _OPEN and (one.owner.name, one.name) in fields)
     )
 
 
@@ -97,8 +97,8 @@ class _Asking:
                     if not is_named and self._is_part(asked, method):
                         yield node
                 case ast.Call():
-                    given = given_values(node)
-                    if any(self._is_part(one, method) for one in given):
+                    arguments = given_values(node)
+                    if any(self._is_part(one, method) for one in arguments):
                         yield from _asked_by(self.project, self.cls, method, node)
 
     def _is_part(self, node: ast.AST, method: ast.FunctionDef) -> bool:
@@ -155,15 +155,15 @@ def _own_questions(function: FunctionNode, *, is_method: bool = False) -> Iterat
     """The questions that a function asks of what it is given; a method's ``isinstance`` is NNX's."""
     words = _ASKS if is_method else _ASKS | {"isinstance"}
     own = {receiver_of(function)} if is_method and isinstance(function, ast.FunctionDef) else set()
-    given = {one.arg for one in each(function.args, ast.arg)} - own
-    while more := _bound_to(function, given) - given:
-        given |= more
+    parameters = {one.arg for one in each(function.args, ast.arg)} - own
+    while more := _bound_to(function, parameters) - parameters:
+        parameters |= more
     for node in walk(function):
         match node:
             case ast.Call(func=ast.Name(id=name), args=[asked, *_]) if name in words:
-                if any(one.id in given for one in each(asked, ast.Name)):
+                if any(one.id in parameters for one in each(asked, ast.Name)):
                     yield node
-            case ast.Attribute(value=ast.Name(id=name), attr="__class__") if name in given:
+            case ast.Attribute(value=ast.Name(id=name), attr="__class__") if name in parameters:
                 yield node
 
 

@@ -98,10 +98,10 @@ class LazyArguments:
 
     def _check_axes(self, call: ast.Call) -> None:
         """Refuse initializers where some name axes: lazy code takes Linen's boxes, explicit code makes none."""
-        given = [one for one in call.keywords if one.arg is None or one.arg.endswith("init")]
-        if given and _names_axes(self.project):
+        keywords = [one for one in call.keywords if one.arg is None or one.arg.endswith("init")]
+        if keywords and _names_axes(self.project):
             raise ClassRefused(
-                given[0].value,
+                keywords[0].value,
                 "a lazy submodule may be given an initializer that names axes",
                 "name the axes where the submodule is defined",
                 "lazy_submodule",

@@ -50,7 +50,7 @@ class LazyModuleFields:
         if at in self.builder_sizes:
             return f"{cls.node.name} builds submodules from it"
         sizes = self.sizes[cls.name]
-        handed = Holders(cls, (), {at[1]})
+        holders = Holders(cls, (), {at[1]})
         modules = Holders(cls, sizes.sites.keys(), cls.field_names)
         classes = [*self.project.linen.values()]
         takes = partial(self._hands_on, at)
@@ -59,7 +59,7 @@ class LazyModuleFields:
                 raise beyond_calls(cls.node, "its initial call decides which submodules it has")
             check_methods(self.project, cls)
             for method in cls.every_method:
-                LazyUses(self.project, cls, method, handed, modules, classes, takes=takes).check()
+                LazyUses(self.project, cls, method, holders, modules, classes, takes=takes).check()
         except ClassRefused as refused:
             line = getattr(refused.refusal.node, "lineno", 0)
             return f"{refused.refusal.reason} (line {line})"
@@ -84,7 +84,7 @@ class LazyModuleFields:
         built = "" if site is None or site.kind is not SiteKind.CLASS else site.symbol or ""
         if built not in self.sizes or has_starred(call.args):
             return False
-        given = arguments_by_field(self.project.linen[built], call.args, call.keywords)
-        fields = [name for name, one in given if one is value]
+        field_values = arguments_by_field(self.project.linen[built], call.args, call.keywords)
+        fields = [name for name, one in field_values if one is value]
         self.onward.setdefault(at, set()).add(built)
         return bool(fields) and all(name and self.why_not((built, name)) is None for name in fields)

@@ -25,8 +25,8 @@ def check_functions(cls: ClassInfo) -> None:
       Refused: one makes or reads its variables, as functions that ``nn.cond`` or ``nn.scan`` run may.
     """
     for method in cls.methods.values():
-        given = parameter_names(method)[0 if _is_static(method) else 1 :]
-        names = {*given, *_held_selves(method)} - {"self"}
+        parameters = parameter_names(method)[0 if _is_static(method) else 1 :]
+        names = {*parameters, *_held_selves(method)} - {"self"}
         _refuse_module_calls(method, names, f"{method.name} calls")
         for function in walk(method):
             if function is not method and isinstance(function, FunctionNode):

@@ -78,8 +78,8 @@ def handed_on(attributes: Iterable[Attribute]) -> Iterator[Note]:
         holder = one.storage_name or one.name
         if not isinstance(one.value, ast.Call):
             continue
-        given = given_values(one.value)
-        for node in (inner for value in given for inner in walk(value)):
+        arguments = given_values(one.value)
+        for node in (inner for value in arguments for inner in walk(value)):
             match node:
                 case ast.Attribute(value=ast.Name(id="self"), attr=attr) if (
                     names.get(attr, holder) > holder

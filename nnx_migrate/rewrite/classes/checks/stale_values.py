@@ -57,10 +57,10 @@ def check_stale_values(cls: ClassInfo, attributes: Iterable[Attribute]) -> None:
 def _values_of_helpers(cls: ClassInfo, dependence: Dependence) -> Iterator[ast.AST]:
     """What methods that ``setup`` calls assign to attributes."""
     run = run_by_setup(cls)
-    given = {name for method in run for name in _parameter_values(method, dependence.attributes)}
+    names = {name for method in run for name in _parameter_values(method, dependence.attributes)}
     for method in run[1:]:
         parameters = method.args.posonlyargs + method.args.args + method.args.kwonlyargs
-        local = [one.arg for one in parameters] if method.name in given else []
+        local = [one.arg for one in parameters] if method.name in names else []
         begun = replace(dependence, receiver=receiver_of(method), local=frozenset(local[1:]))
         own = dependence_in(cls, method, begun)
         for target, value in bindings_below(method):

@@ -80,8 +80,8 @@ class _Code:
         for node in walk(self.method):
             match node:
                 case ast.Call(func=function) if self._transforms(function):
-                    given = given_values(node)
-                    yield from ((node, one) for one in given)
+                    arguments = given_values(node)
+                    yield from ((node, one) for one in arguments)
                 case ast.FunctionDef(decorator_list=decorators) if node is not self.method:
                     yield from ((node, node) for one in decorators if self._transforms(one))
 
@@ -110,8 +110,8 @@ class _Code:
                 if self._makes(function):
                     return True
                 if self._hands_on(function):
-                    given = given_values(value)
-                    return any(map(self.draws, given))
+                    arguments = given_values(value)
+                    return any(map(self.draws, arguments))
                 is_view = isinstance(function, ast.Attribute) and function.attr in _ITEMS
                 return is_view and self.draws(function)
             case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
@@ -184,8 +184,8 @@ class _Code:
         found = self.cls.find(name)
         if found is not None:
             owner, method = found
-            seen = frozenset({one for one in self.bound_names if "." in one} | {own})
-            code = _Code(self.project, self.cls, method, owner.scope.enter(method), seen)
+            attributes = frozenset({one for one in self.bound_names if "." in one} | {own})
+            code = _Code(self.project, self.cls, method, owner.scope.enter(method), attributes)
             return code._runs(method)
         return self._field(name) or any(
             code._while(own).draws(value)
@@ -208,8 +208,8 @@ class _Code:
         for owner in self.cls.mro:
             for method in owner.methods.values():
                 scope = owner.scope.enter(method)
-                seen = frozenset(one for one in self.bound_names if "." in one)
-                yield _Code(self.project, self.cls, method, scope, seen)
+                attributes = frozenset(one for one in self.bound_names if "." in one)
+                yield _Code(self.project, self.cls, method, scope, attributes)
 
     def _while(self, name: str) -> _Code:
         return _Code(self.project, self.cls, self.method, self.scope, self.bound_names | {name})

@@ -79,9 +79,9 @@ def _keys(node: ast.expr | None) -> frozenset[str] | None:
         case ast.Dict(keys=keys):
             texts = [one.value for one in keys if isinstance(one, ast.Constant)]
             return frozenset(map(repr, texts)) if len(texts) == len(keys) else None
-        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=given):
-            names = [one.arg for one in given if one.arg is not None]
-            return frozenset(map(repr, names)) if len(names) == len(given) else None
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+            names = [one.arg for one in keywords if one.arg is not None]
+            return frozenset(map(repr, names)) if len(names) == len(keywords) else None
     return None
 
 
@@ -110,8 +110,8 @@ class _Initialisers:
             return depth > 0 and self._call_gives_tree(callee, depth - 1)
         match callee:
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if self._field(name):
-                given = values_of_field(self.project, (self.cls.name, name))
-                return depth > 0 and any(self.gives_tree(one, depth - 1) for one in given)
+                values = values_of_field(self.project, (self.cls.name, name))
+                return depth > 0 and any(self.gives_tree(one, depth - 1) for one in values)
             case ast.Attribute(attr=name) if name in _METHODS:
                 return True
             case ast.Attribute() if (made := self._property(callee)) is not None:

@@ -43,15 +43,15 @@ def moves_of(
         tainted = taint.at.get(id(item.call), frozenset())
         symbol = item.site.symbol if item.site is not None else None
         movable = _movable(project, scope, symbol, item.call.func, context)
-        given = _constructor_keywords(item.call, symbol)
-        moving = _moving(given, movable, tainted, init_texts)
+        keywords = _constructor_keywords(item.call, symbol)
+        moving = _moving(keywords, movable, tainted, init_texts)
         if moving and (layer_of(symbol) or not uses.fault(item.call, moving, item.call)):
             uses.move(item.call, moving, item.call, moves)
-        late = per_call_arguments(project, item, context, tainted, init_texts)
-        late = {name: one for name, one in late.items() if id(one) not in moves.values}
-        if late:
-            moves.per_call_fields[id(item.call)] = late
-            moves.values |= {id(value) for value in late.values()}
+        per_call = per_call_arguments(project, item, context, tainted, init_texts)
+        per_call = {name: one for name, one in per_call.items() if id(one) not in moves.values}
+        if per_call:
+            moves.per_call_fields[id(item.call)] = per_call
+            moves.values |= {id(value) for value in per_call.values()}
     everything = _of_the_call(method, init_texts)
     partials = PartialMoves(project, scope, cls, uses, items, moves)
     for node in walk(method):
@@ -112,8 +112,8 @@ def _movable(
         return ()
     if cls.name not in context.explicit_classes and cls.name not in context.lazy:
         return ()
-    told = {one.argument for one in context.new_arguments.get(cls.name, ()) if one.fact}
-    return call_fields(project, cls) - told
+    fact_arguments = {one.argument for one in context.new_arguments.get(cls.name, ()) if one.fact}
+    return call_fields(project, cls) - fact_arguments
 
 
 def _of_the_call(method: ast.FunctionDef, init_texts: Replaced) -> frozenset[str]:
@@ -157,8 +157,8 @@ def without_keywords(call: ast.Call, values: set[int]) -> Callable[[Renderer], E
 
     def make(renderer: Renderer) -> Expression:
         kept = [one for one in call.keywords if id(one.value) not in values]
-        given = [*map(renderer.argument, call.args), *map(renderer.keyword, kept)]
-        found: Expression = made_call(renderer.render(call.func), *given, unit=renderer.unit)
+        arguments = [*map(renderer.argument, call.args), *map(renderer.keyword, kept)]
+        found: Expression = made_call(renderer.render(call.func), *arguments, unit=renderer.unit)
         return found
 
     return make

@@ -226,8 +226,8 @@ class Emitter:
     def _branch(self, step: Branch, indent: int) -> Sequence[Statement]:
         inner = self._deeper(indent)
         test = without_comments(self.renderer.render(step.test))
-        told = any(id(one) in self.initial_conditions for one in walk(step.test))
-        within = replace(self, certain=self.certain or told)
+        is_initial = any(id(one) in self.initial_conditions for one in walk(step.test))
+        within = replace(self, certain=self.certain or is_initial)
         body = within.statements(step.body, inner)
         match step.orelse:
             case (Branch(node=ast.If()) as nested,) if body:

@@ -42,12 +42,12 @@ class PartialMoves:
             name = self._name_of_several(partial, moving)
         if name is None:
             return
-        built, handed = self._takers(partial, name)
-        if handed and not is_layer:
+        built, calls = self._takers(partial, name)
+        if calls and not is_layer:
             return  # a view sets flags of layers alone
-        for one in handed:
+        for one in calls:
             self._view(one, name, moving)
-        if (handed or not is_sole) and (reason := self.uses.rebound(moving, partial)):
+        if (calls or not is_sole) and (reason := self.uses.rebound(moving, partial)):
             raise refusal(partial, reason)
         self.moves.partials[id(partial)] = partial
         self.moves.values |= {id(keyword.value) for keyword in moving}
@@ -68,7 +68,7 @@ class PartialMoves:
 
     def _takers(self, partial: ast.Call, name: str) -> tuple[list[Item], list[Item]]:
         """What is built by a name, and what is handed it."""
-        built, handed, seen = [], [], set()
+        built, calls, visited = [], [], set()
         for item in self.items.values():
             site, function = item.site, item.call.func
             if site is None:
@@ -81,25 +81,25 @@ class PartialMoves:
             is_named = is_name(function, name)
             if site.kind is SiteKind.FACTORY and is_named:
                 built.append(item)
-                seen.add(id(function))
+                visited.add(id(function))
             elif inside := {
                 id(one) for part in _arguments(item.call) for one in _names(part, name)
             }:
-                handed.append(item)
-                seen |= inside
-        if any(id(one) not in seen for one in self.uses.loads.get(name, [])):
+                calls.append(item)
+                visited |= inside
+        if any(id(one) not in visited for one in self.uses.loads.get(name, [])):
             reason = "a partial with an argument that depends on the call is not just called"
             raise refusal(partial, reason)
-        return built, handed
+        return built, calls
 
     def _view(self, item: Item, name: str, moving: Sequence[ast.keyword]) -> None:
         """View what is handed a partial, if no other layer in it has the flags from elsewhere."""
         flags = frozenset(str(one.arg) for one in moving)
         beside = [part for part in _arguments(item.call) if not _names(part, name)]
-        given = [*beside, *self.uses.values_read(beside, name)]
+        keyword_values = [*beside, *self.uses.values_read(beside, name)]
         symbol = item.site.symbol if item.site is not None else None
         is_set = may_set(self.project, symbol, item.call, flags)
-        if is_set or are_set_by(self.project, self.scope, self.cls, given, flags):
+        if is_set or are_set_by(self.project, self.scope, self.cls, keyword_values, flags):
             reason = "what it is handed sets a flag that other layers in it may set, too"
             raise refusal(item.call, reason)
         self.moves.view(item.call, moving)

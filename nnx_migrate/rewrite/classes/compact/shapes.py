@@ -369,12 +369,12 @@ def _is_plain(target: ast.expr) -> bool:
 def _evaluation(
     value: ast.expr, names: frozenset[str], evaluations: Iterable[ast.expr], flags: frozenset[str]
 ) -> Callable[[Renderer], Expression]:
-    given = ["nnm.EITHER" if one in flags else one for one in sorted(names)]
+    arguments = ["nnm.EITHER" if one in flags else one for one in sorted(names)]
 
     def make(renderer: Renderer) -> Expression:
         copies = {id(one): call("nnm.copied", renderer.render(one)) for one in evaluations}
         inner = renderer.with_edits(copies).without(value).inner(value)
-        return call("nnm.abstractly", function(sorted(names), without_comments(inner)), *given)
+        return call("nnm.abstractly", function(sorted(names), without_comments(inner)), *arguments)
 
     return make
 

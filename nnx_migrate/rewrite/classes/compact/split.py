@@ -69,9 +69,9 @@ def convert_compact(method: CompactMethod) -> CompactPart:
     Raises:
       Refused: what is built depends on what only the call knows.
     """
-    granted = frozenset(method.sizes.full_shapes)
-    if granted:
-        return _split(method, granted).part()
+    shape_parameters = frozenset(method.sizes.full_shapes)
+    if shape_parameters:
+        return _split(method, shape_parameters).part()
     before = method.remarks.copy()
     try:
         return _split(method, frozenset()).part()

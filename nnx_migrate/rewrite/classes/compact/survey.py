@@ -130,7 +130,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     Args:
       arrays: parameters whose whole shape ``__init__`` may take to know.
     """
-    plain, told = _static_names(method)
+    plain, answer_texts = _static_names(method)
     shapes = Shapes(method.project, method.scope, method.method, arrays, frozenset(method.items))
     replaced = {**plain, **shapes.unread(plain)}
     items = {key: item for key, item in method.items.items() if not is_inline(item)}
@@ -163,7 +163,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
         shapes,
         taint,
         replaced,
-        told,
+        answer_texts,
         fixed,
         changed_elsewhere(method.project, method.scope, method.method),
         effects_on(method.project, method.scope, method.cls, method.method),
@@ -283,8 +283,8 @@ def _static_names(
     # A local named like a size argument is that size: the argument is read in its place.
     sizes = {one.name for one in method.sizes.new_arguments if one.fact is None}
     every = {key: _names_in(text) - sizes for key, text in method.static_texts().items()}
-    told = {key: names for key, names in every.items() if key in method.sizes.facts}
-    return {key: names for key, names in every.items() if key not in told}, told
+    answer_texts = {key: names for key, names in every.items() if key in method.sizes.facts}
+    return {key: names for key, names in every.items() if key not in answer_texts}, answer_texts
 
 
 def _names_in(text: str) -> frozenset[str]:

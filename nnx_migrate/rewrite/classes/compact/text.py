@@ -172,15 +172,15 @@ class CallText:
     def _used(self, item: Item, name: Name) -> Make:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
         view = self.survey.moves.views.get(id(item.call))
-        late = self.survey.moves.per_call_fields.get(id(item.call), {})
+        per_call_fields = self.survey.moves.per_call_fields.get(id(item.call), {})
 
         def make(renderer: Renderer) -> Expression:
             found = reference(name, receiver, renderer)
             if item.kind is ItemKind.PARAM:
                 return contents(found)
-            if late:
+            if per_call_fields:
                 remarks.imports.add("nnm")
-                fields = [renderer.argument(one, key) for key, one in late.items()]
+                fields = [renderer.argument(one, key) for key, one in per_call_fields.items()]
                 found = call("nnm.with_fields", found, *fields)
             if view is None:
                 return found

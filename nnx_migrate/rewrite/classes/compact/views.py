@@ -76,18 +76,18 @@ def are_layers(
 
 
 def _is_layer(project: Project, scope: Scope, value: ast.expr, flags: Mapping[str, str]) -> bool:
-    given: Mapping[str | None, str] = {}
+    names: Mapping[str | None, str] = {}
     match value:
         case ast.Call(func=function, args=[target], keywords=keywords):
             if project.resolve(function, scope) != "functools.partial":
                 return False
-            given = {one.arg: ast.unparse(one.value) for one in keywords}
+            names = {one.arg: ast.unparse(one.value) for one in keywords}
             value = target
     layer = layer_of(project.resolve(value, scope))
-    if layer is None or None in given:
+    if layer is None or None in names:
         return False
     return all(
-        given.get(name) == (flags[name] if name in layer.at_call else None) for name in flags
+        names.get(name) == (flags[name] if name in layer.at_call else None) for name in flags
     )
 
 

@@ -62,15 +62,15 @@ def per_call_arguments(
     child = project.linen.get(item.site.symbol or "") if item.site is not None else None
     if child is None or child.name not in context.explicit_classes:
         return {}
-    given = {
+    arguments = {
         name: value
         for name, value in child.arguments(item.call).items()
         if tainted_name(value, tainted_names, init_texts)
     }
-    if not given:
+    if not arguments:
         return {}
     allowed = context.per_call_fields(child.name)
-    return {name: value for name, value in given.items() if name in allowed}
+    return {name: value for name, value in arguments.items() if name in allowed}
 
 
 # ---- fields that the call takes, too: ``nn.merge_param("train", self.train, train)``, as Linen's own layers do
@@ -104,14 +104,14 @@ def call_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
 
 def _makes_parameters(project: Project, scope: Scope, call: ast.Call) -> bool:
     """Whether a call of Linen's ``_normalize(self, ...)`` is given the module, to make its parameters there."""
-    given = [one for one in call.args if is_self(one)]
-    return len(given) == 1 and project.resolve(call.func, scope) == "flax.linen._normalize"
+    arguments = [one for one in call.args if is_self(one)]
+    return len(arguments) == 1 and project.resolve(call.func, scope) == "flax.linen._normalize"
 
 
 def _merge_names(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> set[str]:
     """Names that a method reads and binds first in ``train = nn.merge_param("train", self.train, train)``."""
     scope = cls.scope.enter(method)
-    seen: set[str] = set()
+    visited: set[str] = set()
     found: set[str] = set()
     for statement in method.body:
         match statement:
@@ -122,12 +122,12 @@ def _merge_names(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> s
                     args=[
                         ast.Constant(),
                         ast.Attribute(value=ast.Name(id="self"), attr=field),
-                        ast.Name(id=given),
+                        ast.Name(id=default),
                     ],
                     keywords=[],
                 ),
-            ) if name == field == given and name not in seen:
+            ) if name == field == default and name not in visited:
                 if project.resolve(function, scope) == "flax.linen.merge_param":
                     found.add(name)
-        seen |= names_in(statement)
+        visited |= names_in(statement)
     return found

@@ -71,14 +71,14 @@ def _names(function: ast.FunctionDef) -> set[str]:
 
 def _hands_on(function: ast.FunctionDef) -> bool:
     """Whether the function gives one of its arguments, perhaps the class, to another function."""
-    given = {one.arg for one in each(function, ast.arg)}
+    parameters = {one.arg for one in each(function, ast.arg)}
     for node in walk(function):
         match node:
             case ast.Call(func=ast.Name(id=name)) if name in _ONLY_LOOK:
                 continue
             case ast.Call(args=args, keywords=keywords):
                 values = [*args, *(one.value for one in keywords)]
-                if any(isinstance(one, ast.Name) and one.id in given for one in values):
+                if any(isinstance(one, ast.Name) and one.id in parameters for one in values):
                     return True
     return False
 

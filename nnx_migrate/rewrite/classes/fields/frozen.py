@@ -45,16 +45,16 @@ def may_be_given_container(project: Project, cls: ClassInfo, one: Field) -> bool
 
     The annotation answers for values whose type nobody sees, unless it allows everything, or tuples.
     """
-    given = field_arguments(project)
+    field_values = field_arguments(project)
     key = one.owner.name
-    known = [*_inside(project, given.get((key, one.name), ()))]
+    known = [*_inside(project, field_values.get((key, one.name), ()))]
     if any(_Values(project, scope).is_container(value) for value, scope in known):
         return True
     if not _may_allow(project, one.owner.scope, one.annotation, _DEPTH):
         return False
     if _is_called_by_default(project, one.owner.scope, one.node) or _is_dtype(cls, one.name):
         return False
-    known += _inside(project, given.get((key, ""), ()))
+    known += _inside(project, field_values.get((key, ""), ()))
     return any(_Values(project, scope).may_be(value) for value, scope in known)
 
 

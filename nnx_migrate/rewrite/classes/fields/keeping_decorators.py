@@ -104,8 +104,8 @@ def _either_way(function: ast.FunctionDef, bound: int) -> ast.FunctionDef | None
     used = any(name.id == first for name in each(inner, ast.Name))
     if is_given is None or used or function.decorator_list:
         return None
-    given, left_out = (one, other) if is_given else (other, one)
-    ways = ast.unparse(given), ast.unparse(left_out)
+    present, left_out = (one, other) if is_given else (other, one)
+    ways = ast.unparse(present), ast.unparse(left_out)
     return inner if ways == (f"{inner.name}({first})", inner.name) else None
 
 

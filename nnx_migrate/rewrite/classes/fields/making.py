@@ -85,9 +85,9 @@ def _is_steady(project: Project, scope: Scope, factory: ast.expr, depth: int) ->
         case ast.Call(func=func, args=[made, *args], keywords=keywords) if (
             project.resolve(func, scope) == _PARTIAL
         ):
-            given = [*args, *(one.value for one in keywords)]
+            values = [*args, *(one.value for one in keywords)]
             return _is_steady(project, scope, made, depth) and all(
-                _is_plain(project, scope, one, depth) for one in given
+                _is_plain(project, scope, one, depth) for one in values
             )
         case ast.Name() | ast.Attribute():
             return _is_steady_name(project, scope, factory, depth)

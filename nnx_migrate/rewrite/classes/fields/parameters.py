@@ -307,8 +307,8 @@ def _bound_before(cls: ClassInfo, one: Field) -> set[str]:
     earlier = body[: body.index(one.node)]
     if one.owner is not cls:
         return {*table_of(earlier, one.owner.module.package)[0]}
-    given = [other for other in cls.own_fields if other.node in earlier]
-    return {other.name for other in given if other.node.value is not None}
+    fields = [other for other in cls.own_fields if other.node in earlier]
+    return {other.name for other in fields if other.node.value is not None}
 
 
 def signature(

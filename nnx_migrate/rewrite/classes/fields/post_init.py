@@ -88,9 +88,9 @@ def _assignments(statement: ast.stmt, receiver: str) -> Iterator[tuple[str, ast.
             targets = statement.targets
         case ast.AnnAssign() | ast.AugAssign():
             targets = [statement.target]
-        case ast.Expr(value=ast.Call(args=[_, ast.Constant(value=str(name)), given])):
+        case ast.Expr(value=ast.Call(args=[_, ast.Constant(value=str(name)), given_value])):
             if _is_object_setattr(statement.value):
-                yield name, given
+                yield name, given_value
     for target in targets:
         for node in walk(target):
             match node:

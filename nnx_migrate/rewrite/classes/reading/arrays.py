@@ -70,7 +70,7 @@ def may_be_array(
 
     ``2 * freq`` does, where the ``local`` name ``freq`` holds ``jnp.arange(4)``.
     """
-    todo, seen = [value], set[str]()
+    todo, visited = [value], set[str]()
     while todo:
         one = todo.pop()
         if isinstance(one, ast.Lambda):
@@ -78,8 +78,8 @@ def may_be_array(
         for node in walk(one):
             if isinstance(node, ast.Call) and _returns_array(project, scope, node):
                 return True
-            if isinstance(node, ast.Name) and node.id not in seen:
-                seen.add(node.id)
+            if isinstance(node, ast.Name) and node.id not in visited:
+                visited.add(node.id)
                 todo += local.get(node.id, ())
     return False
 

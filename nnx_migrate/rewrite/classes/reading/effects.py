@@ -102,7 +102,7 @@ class _Reading:
         """What objects of the method were given when they were made: ``options = Options(widths)``."""
         return {
             name: frozenset(
-                one for given in given_values(value) for one in holders(given, whole=False)
+                one for arguments in given_values(value) for one in holders(arguments, whole=False)
             )
             for target, value in self._bindings
             if isinstance(value, ast.Call)
@@ -183,10 +183,10 @@ class _Reading:
             case ast.Call(func=function):
                 yield from self.mutable_names & {*self._changed_arguments(node, ())}
                 if not self._only_reads(function):  # ``use(counter)``
-                    handed = {
+                    arguments = {
                         name for one in given_values(node) for name in holders(one, whole=True)
                     }
-                    yield from self.objects & handed
+                    yield from self.objects & arguments
                 owner = function.value if isinstance(function, ast.Attribute) else function
                 if not (isinstance(function, ast.Attribute) and function.attr in _READING):
                     for name in self.objects & {*holders(owner, whole=True)}:
@@ -204,7 +204,9 @@ class _Reading:
         if function is None:
             if self._may_change_all(call.func):
                 yield from (
-                    one for given in given_values(call) for one in holders(given, whole=False)
+                    one
+                    for arguments in given_values(call)
+                    for one in holders(arguments, whole=False)
                 )
             return
         if function in inside:

@@ -70,7 +70,7 @@ def _booleans(arguments: ast.arguments) -> Iterator[str]:
     defaults = defaults_of(arguments)
     for one in named_parameters(arguments):
         default = defaults.get(one.arg)
-        given = isinstance(default, ast.Constant) and isinstance(default.value, bool)
+        is_boolean = isinstance(default, ast.Constant) and isinstance(default.value, bool)
         annotated = one.annotation is not None and ast.unparse(one.annotation) == "bool"
-        if given or annotated:
+        if is_boolean or annotated:
             yield one.arg

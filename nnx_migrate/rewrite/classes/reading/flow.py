@@ -150,8 +150,8 @@ def _parts(node: ast.stmt) -> Sequence[ast.stmt | ast.NamedExpr]:
     if len(names) != len(pairs) or names & reads or each(value, ast.Call):
         return [node]
     return [
-        ast.copy_location(ast.NamedExpr(one, given), node)
-        for one, given in pairs
+        ast.copy_location(ast.NamedExpr(one, source), node)
+        for one, source in pairs
         if isinstance(one, ast.Name)
     ]
 

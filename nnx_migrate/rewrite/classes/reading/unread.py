@@ -133,10 +133,13 @@ def _binds_only(
     """Whether a statement does nothing but bind names to computed values, or to a function."""
     match statement:
         case (
-            ast.Assign(value=ast.Lambda(args=given))
-            | ast.FunctionDef(decorator_list=[], args=given)
+            ast.Assign(value=ast.Lambda(args=parameters))
+            | ast.FunctionDef(decorator_list=[], args=parameters)
         ):
-            defaults = (*given.defaults, *(one for one in given.kw_defaults if one is not None))
+            defaults = (
+                *parameters.defaults,
+                *(one for one in parameters.kw_defaults if one is not None),
+            )
             pure = all(is_pure(project, scope, one) for one in defaults)
             return pure and bool(_bound(statement))
         case ast.AugAssign(target=ast.Name(id=name), value=value):

@@ -109,7 +109,7 @@ class KeptValues:
 
     def _reads(self, value: ast.AST) -> frozenset[str]:
         """Attributes that a value of ``setup`` needs, through locals and methods."""
-        local, seen, found = local_values(self.setup), set[str](), set[str]()
+        local, visited, found = local_values(self.setup), set[str](), set[str]()
         todo = [value]
         while todo:
             for node in walk(todo.pop()):
@@ -118,8 +118,8 @@ class KeptValues:
                         found.add(name)
                         method = self.cls.find(name)
                         todo += [method[1]] if method is not None else []
-                    case ast.Name(id=name) if name not in seen:
-                        seen.add(name)
+                    case ast.Name(id=name) if name not in visited:
+                        visited.add(name)
                         todo += local.get(name, ())
         return frozenset(found)
 

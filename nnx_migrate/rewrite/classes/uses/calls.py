@@ -28,8 +28,8 @@ def carried_call(name: str, node: ast.Call, *more: Argument) -> Replacement:
     owner = node.func.value
 
     def make(renderer: Renderer) -> Expression:
-        given = [*map(renderer.argument, node.args), *map(renderer.keyword, node.keywords)]
-        return call(f"nnm.{name}", renderer.render(owner), *given, *more, unit=renderer.unit)
+        arguments = [*map(renderer.argument, node.args), *map(renderer.keyword, node.keywords)]
+        return call(f"nnm.{name}", renderer.render(owner), *arguments, *more, unit=renderer.unit)
 
     return make
 

@@ -307,12 +307,12 @@ class Reader:
         """``self.child.variables["params"]["a"]["kernel"]`` -> ``self.child.a.kernel[...]``."""
         keys: list[str] = []
         inner: ast.expr = node
-        seen = []
+        names = []
         while isinstance(inner, ast.Subscript):
             if not (isinstance(inner.slice, ast.Constant) and isinstance(inner.slice.value, str)):
                 return
             keys.insert(0, inner.slice.value)
-            seen.append(id(inner))
+            names.append(id(inner))
             inner = inner.value
         if not (isinstance(inner, ast.Attribute) and inner.attr == "variables" and len(keys) > 1):
             return
@@ -326,7 +326,7 @@ class Reader:
         if keys[-1] not in known:
             return  # the dict of a submodule, for all that is known
         last = self.params.get(keys[-1], self.variables.get(keys[-1])) if is_own else None
-        chains |= {*seen, id(inner)}
+        chains |= {*names, id(inner)}
         steps = ["self", *owner[1:], *keys[1:-1], last or keys[-1]]
         self.reads.call[id(node)] = contents(".".join(steps))
 
@@ -355,8 +355,8 @@ class Reader:
         def make(renderer: Renderer) -> Expression:
             build = function(["rngs"], self.layer_builder(child, params, renderer))
             layer = call("nnm.with_params", build, renderer.render(params))
-            given = map(renderer.argument, rest)
-            return call(layer, *given, *map(renderer.keyword, node.keywords))
+            arguments = map(renderer.argument, rest)
+            return call(layer, *arguments, *map(renderer.keyword, node.keywords))
 
         self.reads.call[id(node)] = make
 

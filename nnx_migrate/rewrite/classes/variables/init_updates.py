@@ -76,14 +76,16 @@ Names = Mapping[str, list[int]]
 
 def _put(call: ast.Call, items: Mapping[int, Item]) -> Iterator[int]:
     """The variables that ``self.put_variable(col, name, value)`` may set."""
-    given = [one.value if isinstance(one, ast.Constant) else None for one in call.args[:2]]
+    arguments = [one.value if isinstance(one, ast.Constant) else None for one in call.args[:2]]
     for key, item in items.items():
         if item.kind is ItemKind.VARIABLE:
             known = [
                 one.value if isinstance(one, ast.Constant) else None
                 for one in (item.collection, item.name)
             ]
-            if all(a is None or b is None or a == b for a, b in zip(given, known, strict=False)):
+            if all(
+                a is None or b is None or a == b for a, b in zip(arguments, known, strict=False)
+            ):
                 yield key
 
 

@@ -41,8 +41,8 @@ def asked_in_init(
     if method.name == "setup" or all(one.kind is ItemKind.STREAM for one in inside):
         return None
     if all(one.name == "setup" for one in owners):
-        given = ", ".join(ast.unparse(one) for one in (*node.args, *node.keywords))
-        return f"nnm.has_variable(self, {given})"
+        arguments = ", ".join(ast.unparse(one) for one in (*node.args, *node.keywords))
+        return f"nnm.has_variable(self, {arguments})"
     raise _refusal(node, "it asks for a variable that the call may have made before")
 
 
@@ -98,11 +98,11 @@ def made_by(name: str, call: ast.Call) -> tuple[str | None, str | None]:
 
 def _constants(call: ast.Call, names: tuple[str, ...]) -> tuple[str | None, ...]:
     """The first arguments, where they are strings."""
-    given = dict(zip(names, call.args, strict=False))
-    given |= {one.arg: one.value for one in call.keywords if one.arg in names}
+    arguments = dict(zip(names, call.args, strict=False))
+    arguments |= {one.arg: one.value for one in call.keywords if one.arg in names}
     if has_starred(call.args[: len(names)]):
         return (None,) * len(names)
-    return tuple(_constant(given.get(name)) for name in names)
+    return tuple(_constant(arguments.get(name)) for name in names)
 
 
 def _constant(node: ast.expr | None) -> str | None:

@@ -107,10 +107,10 @@ def _own_calls(cls: ClassInfo) -> Iterator[tuple[ClassInfo, str, ast.Call]]:
 
 def _name_of(call: ast.Call, index: int) -> ast.expr | None:
     """The name that a call gives; None where it is not written out."""
-    given = next((one.value for one in call.keywords if one.arg == "name"), None)
+    name = next((one.value for one in call.keywords if one.arg == "name"), None)
     if has_starred(call.args[: index + 1]):
         return None
-    return call.args[index] if len(call.args) > index else given
+    return call.args[index] if len(call.args) > index else name
 
 
 def _variable_names(cls: ClassInfo) -> Iterator[ast.expr | None]:

@@ -61,15 +61,15 @@ class Builder:
 
     def guard(self, item: Item, node: Expression) -> Expression | None:
         """The condition under which the built ``node`` has all its sizes, if there is one."""
-        passed = set()
+        names = set()
         site = item.site
         if site is not None and site.symbol in self.context.new_arguments:
             child = self.context.new_arguments.get(site.symbol or "", ())
             may_be_none = [one.name for one in child if one.optional]
             texts = [site.sizes[one] for one in may_be_none if one in site.sizes]
             only = {site.sizes[one] for one in site.only_with if one in site.sizes}
-            passed = {name for text in texts if text not in only for name in _forwarded_names(text)}
-        needed = sorted((names_in(node) & self.optional) - passed - _presence_tests(node))
+            names = {name for text in texts if text not in only for name in _forwarded_names(text)}
+        needed = sorted((names_in(node) & self.optional) - names - _presence_tests(node))
         return conjunction([is_not_none(dotted_node(one)) for one in needed]) if needed else None
 
     def __call__(self, item: Item, renderer: Renderer) -> Expression:
@@ -119,8 +119,8 @@ class Builder:
             return found
         function = renderer.render(item.init)
         keys = [made_call(f"{self.rngs}.params")] if key else []
-        given = map(renderer.argument, item.arguments)
-        return made_call(function, *keys, *given, *map(renderer.keyword, item.keywords))
+        arguments = map(renderer.argument, item.arguments)
+        return made_call(function, *keys, *arguments, *map(renderer.keyword, item.keywords))
 
     def site(self, site: Site, renderer: Renderer) -> Expression:
         """The constructor expression of a submodule."""
@@ -211,8 +211,8 @@ def _plain_value(item: Item) -> ast.expr | None:
     """``v`` of an initialiser ``lambda: v`` that gets no argument."""
     match item.init:
         case ast.Lambda(args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[]), body=body):
-            given = item.kind is ItemKind.PARAM or item.arguments or item.keywords
-            return None if given else body
+            has_value = item.kind is ItemKind.PARAM or item.arguments or item.keywords
+            return None if has_value else body
         case _:
             return None
 
@@ -226,17 +226,19 @@ def relax(sizes: ClassSizes) -> ClassSizes:
     always: set[str] = set()
     sometimes: set[str] = set()
     never: set[str] = set()
-    handed = _handed_on(sizes)
+    forwarded_names = _handed_on(sizes)
     for site in sizes.sites.values():
         names = {*site.size_names}
-        names |= {one for name in names for one in handed.get(name, ())}
+        names |= {one for name in names for one in forwarded_names.get(name, ())}
         group = {None: always, "False": never}.get(site.condition, sometimes)
         group.update(names)
     texts = [*sizes.dims.values(), *([sizes.out_features] if sizes.out_features else [])]
     for carried in sizes.loop_carries.values():
         texts += [text for one in carried for text in (one.before, one.after) if not _is_name(text)]
     for text in texts:
-        always |= {one for name in names_in_text(text) for one in (name, *handed.get(name, ()))}
+        always |= {
+            one for name in names_in_text(text) for one in (name, *forwarded_names.get(name, ()))
+        }
     arguments = tuple(
         replace(one, optional=_is_optional(one, always, sometimes, never))
         for one in sizes.new_arguments

@@ -33,8 +33,8 @@ def describe(one: SizeArgument) -> str:
         return f"whether {one.argument} {what} in the first call{method}."
     if one.submodule is not None:
         path = one.submodule
-        given = f"{one.argument} of {path}" if one.argument else f"the input of {path}"
-        return f"{_in_words(one)} {given}{_unless(one)}."
+        subject = f"{one.argument} of {path}" if one.argument else f"the input of {path}"
+        return f"{_in_words(one)} {subject}{_unless(one)}."
     return f"{_in_words(one)} {one.argument}{method}{_unless(one)}."
 
 

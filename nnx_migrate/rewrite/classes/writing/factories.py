@@ -91,13 +91,13 @@ def _layer(
     scope = Scope(function.module).enter(function.node)
 
     def make(renderer: Renderer) -> Code | Refusal:
-        given = {one: one for one in sizes}
+        arguments = {one: one for one in sizes}
         return convert_call(
             LayerCall(
                 symbol,
                 call,
                 renderer,
-                given,
+                arguments,
                 RNGS,
                 lambda node: project.resolve(node, scope),
                 mixes_dtypes=lambda: may_mix_dtypes(project),

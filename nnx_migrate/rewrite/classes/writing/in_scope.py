@@ -38,15 +38,15 @@ def building_call(
       Refused: the function stays as it is.
     """
     function = _convert(site, context)
-    given = [
+    size_arguments = [
         named(name, renderer.render(site.scope_arguments[name]))
         for name in _arguments(site, function)
     ]
-    given = [replace(one, value=without_comments(one.value)) for one in given]
+    size_arguments = [replace(one, value=without_comments(one.value)) for one in size_arguments]
     sizes = [named(name, expression(text)) for name, text in site.sizes.items()]
     arguments: list[Argument | ExpressionLike] = [
         *_leading(site, receiver),
-        *given,
+        *size_arguments,
         *sizes,
         named("rngs", rngs),
     ]
@@ -126,8 +126,8 @@ def _with_arguments(
             return found
         head = plain.func
         name = _named(told_call.func, renderer, caller_name) if function.stays else head
-        told = with_arguments(plain, leading, renderer.unit, first=True)
-        made: Expression = told.with_changes(func=name)
+        call = with_arguments(plain, leading, renderer.unit, first=True)
+        made: Expression = call.with_changes(func=name)
         return made
 
     return make

@@ -23,9 +23,9 @@ def lazy_call(item: Item) -> Callable[[Renderer], Expression]:
             raise ClassRefused(
                 item.call, "keyword arguments of the initialiser", "pass them by position", RULE
             )
-        given = map(renderer.argument, item.arguments)
+        arguments = map(renderer.argument, item.arguments)
         collection = item.collection_node(renderer)
         name = renderer.render(item.name)
-        return call("nnm.lazy_variable", "self", collection, name, init, *given)
+        return call("nnm.lazy_variable", "self", collection, name, init, *arguments)
 
     return make

@@ -29,9 +29,9 @@ def named_in_linen(
       kinds: classes of Linen whose submodules have attributes in snake case.
       order: attributes in the order in which Linen builds them.
     """
-    given = [Argument(string(one, '"')) for one in sorted(class_names)]
-    given += [named(snake_case(one), string(one, '"')) for one in sorted(kinds)]
-    calls = [call("nnm.named_in_linen", *given)]
+    arguments = [Argument(string(one, '"')) for one in sorted(class_names)]
+    arguments += [named(snake_case(one), string(one, '"')) for one in sorted(kinds)]
+    calls = [call("nnm.named_in_linen", *arguments)]
     if order:
         calls.append(call("nnm.order_in_linen", *(Argument(string(one, '"')) for one in order)))
     return _with_decorators(cls, page, calls)
@@ -43,8 +43,8 @@ def called_in_linen(cls: Any, page: Page, names: Mapping[str, str]) -> Any:
     Args:
       names: Linen's, by the attribute.
     """
-    given = [named(one, string(name, '"')) for one, name in sorted(names.items())]
-    return _with_decorators(cls, page, [call("nnm.called_in_linen", *given)])
+    arguments = [named(one, string(name, '"')) for one, name in sorted(names.items())]
+    return _with_decorators(cls, page, [call("nnm.called_in_linen", *arguments)])
 
 
 def _with_decorators(cls: Any, page: Page, calls: Iterable[Any]) -> Any:

@@ -82,9 +82,9 @@ def _named(line: _Line, own: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     match line.tree.body:
         case [ast.Assign(targets=[ast.Name(id=name)], value=value)] if isinstance(value, _NAMED):
             yield name, value
-        case [ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Name(id=given))]:
+        case [ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Name(id=source))]:
             field = ast.parse(f"self.{name}", mode="eval").body
-            if name == given and any(_same(one, field) for one in _values(own, name)):
+            if name == source and any(_same(one, field) for one in _values(own, name)):
                 yield name, field
 
 

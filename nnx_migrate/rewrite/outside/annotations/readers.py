@@ -112,8 +112,8 @@ class _Search:
         """``name.register(function)`` dispatches by the function's annotation."""
         for node in module.by_word.get("register", ()):
             match module.parents.of(node):
-                case ast.Call(func=called, args=[ast.Name() as given]) if called is node:
-                    reader = self._reader(module, "register", given)
+                case ast.Call(func=called, args=[ast.Name() as value]) if called is node:
+                    reader = self._reader(module, "register", value)
                     if reader.read is not None:
                         yield reader
                 case ast.Call(func=called) if called is node:

@@ -182,8 +182,8 @@ class Referents:
             if not self.uses.is_foreign(module, called):
                 yield from made_by(self.uses, module, called)  # the name may be something else
             elif self.uses.symbol(module, called) == "functools.wraps":
-                given = one.args[:1] if isinstance(one, ast.Call) else []
-                yield from self._of(module, given[0] if given else ast.Starred(called))
+                arguments = one.args[:1] if isinstance(one, ast.Call) else []
+                yield from self._of(module, arguments[0] if arguments else ast.Starred(called))
         yield id(node)  # a method stands in its class
 
     def _result(self, module: Module, function: ast.expr, args: list[ast.expr]) -> Iterator[int]:
