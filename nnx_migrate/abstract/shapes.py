@@ -184,9 +184,9 @@ def _remaining(array: Array, shape: NewShape, hole: int, facts: dict[str, Expr])
 
 def _divide(old: tuple[Dim, ...], shape: NewShape, hole: int, facts: dict[str, Expr]) -> Dim:
     """Last resort: the leading axes agree, the rest divides."""
-    kept = min(shape.prefix_length(old), hole)
-    new = [*shape.sizes[kept:hole], *shape.sizes[hole + 1 :]]
-    top, bottom = simplify([*old[kept:]], facts), simplify(new, facts)
+    prefix = min(shape.prefix_length(old), hole)
+    new = [*shape.sizes[prefix:hole], *shape.sizes[hole + 1 :]]
+    top, bottom = simplify([*old[prefix:]], facts), simplify(new, facts)
     return ex.binary(top, ast.FloorDiv(), bottom) if top and bottom else None
 
 
@@ -199,8 +199,8 @@ def simplify(sizes: list[Dim], facts: dict[str, Expr]) -> Dim:
 
 
 def _note(old: tuple[Dim, ...], shape: NewShape, facts: dict[str, Expr]) -> None:
-    kept = shape.prefix_length(old)
-    first, second = [*old[kept:]], [*shape.sizes[kept:]]
+    prefix = shape.prefix_length(old)
+    first, second = [*old[prefix:]], [*shape.sizes[prefix:]]
     before, after = simplify(first, facts), simplify(second, facts)
     if before and after and before.key != after.key and len(first) == 1 and len(second) > 1:
         facts[after.key] = before

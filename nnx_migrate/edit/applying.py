@@ -37,10 +37,10 @@ def apply(
         make: the replacement at a place.
         refit: lays out a line, as it was and with its edits, within the width of the file.
     """
-    lost = [one.node for one in places if id(one.node) not in pairs]
-    if lost:
-        reason = f"a {type(lost[0]).__name__} has no position of its own"
-        raise Unrenderable(lost[0], reason)
+    missing = [one.node for one in places if id(one.node) not in pairs]
+    if missing:
+        reason = f"a {type(missing[0]).__name__} has no position of its own"
+        raise Unrenderable(missing[0], reason)
     edits = {id(pairs[id(one.node)]): one for one in places}
     return node.visit(_Apply(edits, way, node, make, refit))
 
@@ -172,23 +172,23 @@ class _Apply(cst.CSTTransformer):
 
     def _with_decorators(self, original: Any, updated: Any) -> Any:
         """A definition without the decorators that go; their comments stay above it."""
-        gone = [
+        removals = [
             place is not None and self._replacement(place) is GONE
             for place in (self._edits.get(id(one.decorator)) for one in original.decorators)
         ]
-        if not any(gone):
+        if not any(removals):
             return updated
-        kept: list[Any] = []
+        decorators: list[Any] = []
         above: list[cst.EmptyLine] = []
-        for one, is_gone in zip(updated.decorators, gone, strict=True):
+        for one, is_gone in zip(updated.decorators, removals, strict=True):
             if is_gone:
                 above += comment_lines(comments_in(one))
             else:
-                kept.append(after(above, one) if above else one)
+                decorators.append(after(above, one) if above else one)
                 above = []
         lines = [*above, *updated.lines_after_decorators]
-        if kept:
-            return updated.with_changes(decorators=kept, lines_after_decorators=lines)
+        if decorators:
+            return updated.with_changes(decorators=decorators, lines_after_decorators=lines)
         return updated.with_changes(
             decorators=[],
             leading_lines=[*updated.leading_lines, *lines],

@@ -99,8 +99,8 @@ def _arg(one: Argument) -> cst.Arg:
 
 def bare(value: Expression) -> Expression:
     """A value without the parentheses that it needs no more between those of a call."""
-    held = len(value.lpar) != 1 or isinstance(value, loose_types())
-    if held or any(comments_in(one) for one in (*value.lpar, *value.rpar)):
+    is_needed = len(value.lpar) != 1 or isinstance(value, loose_types())
+    if is_needed or any(comments_in(one) for one in (*value.lpar, *value.rpar)):
         return value
     return value.with_changes(lpar=[], rpar=[])
 
@@ -195,7 +195,7 @@ def _leading(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
 
 def _following(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
     """Arguments behind those of a call, each on a line of its own if those are."""
-    *kept, last = node.args
+    *others, last = node.args
     tight = cst.SimpleWhitespace("")
     has_comma = isinstance(last.comma, cst.Comma)
     end = space_after(last)
@@ -208,7 +208,7 @@ def _following(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
         final = args[-1].with_changes(comma=tail, whitespace_after_arg=end)
         if has_comma:
             final = final.with_changes(whitespace_after_arg=tight)
-        return [*kept, *spaced, final]
+        return [*others, *spaced, final]
     opens = isinstance(before, cst.ParenthesizedWhitespace)
     indent = before.last_line if opens else cst.SimpleWhitespace(UNIT)
     inner = end.with_changes(last_line=indent)
@@ -216,7 +216,7 @@ def _following(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
     first = last.with_changes(comma=cst.Comma(whitespace_after=inner), whitespace_after_arg=tight)
     line_end = cst.Comma(whitespace_after=plain.with_changes(last_line=indent))
     middle = [one.with_changes(comma=line_end) for one in args[:-1]]
-    return [*kept, first, *middle, args[-1].with_changes(comma=cst.Comma(whitespace_after=plain))]
+    return [*others, first, *middle, args[-1].with_changes(comma=cst.Comma(whitespace_after=plain))]
 
 
 def space_after(one: cst.Arg) -> Any:
@@ -231,11 +231,11 @@ def space_after(one: cst.Arg) -> Any:
 
 def left_out(old: Any, *new: Any, used_comments: Iterable[str] = ()) -> list[str]:
     """The comments inside ``old`` that neither ``new`` nor ``used_comments`` has, in order."""
-    kept = Counter([*used_comments, *(comment for one in new for comment in comments_in(one))])
+    present = Counter([*used_comments, *(comment for one in new for comment in comments_in(one))])
     left = []
     for comment in comments_in(old):
-        if kept[comment]:
-            kept[comment] -= 1
+        if present[comment]:
+            present[comment] -= 1
         else:
             left.append(comment)
     return left

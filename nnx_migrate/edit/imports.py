@@ -51,25 +51,25 @@ def move_names(statement: cst.ImportFrom, positions: Collection[int], module: st
     """
     aliases = list(statement.names) if not isinstance(statement.names, cst.ImportStar) else []
     gaps = _gaps(statement, aliases)
-    moved, above, beside = [], [], []
-    kept: list[cst.ImportAlias] = []
+    moving, above, beside = [], [], []
+    remaining: list[cst.ImportAlias] = []
     between = [gaps[0]]  # white space in front of each kept name, and behind the last
     for position, alias in enumerate(aliases):
         before, after = gaps[position], gaps[position + 1]
         if position not in positions:
-            kept.append(alias)
+            remaining.append(alias)
             between.append(after)
             continue
-        moved.append(alias)
+        moving.append(alias)
         above += _own_lines(between[-1]) if before is between[-1] else []
         beside += _beside(after)
         between[-1] = _join(between[-1], after)
-    rest = _rebuilt(statement, kept, between)
+    rest = _rebuilt(statement, remaining, between)
     names = [
         one.with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        if one is moved[-1]
+        if one is moving[-1]
         else one.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-        for one in moved
+        for one in moving
     ]
     new = cst.ImportFrom(dotted_node(module), names)
     return [Line(rest), Line(new, (*above, *beside[1:]), beside[0] if beside else None)]
@@ -81,28 +81,28 @@ def without_names(statement: Any, positions: Collection[int]) -> tuple[Any, list
     Comments on lines of their own stay where they were.
     """
     names = list(statement.names)
-    kept = [one for i, one in enumerate(names) if i not in positions]
+    remaining = [one for i, one in enumerate(names) if i not in positions]
     ends = len(names) - 1 not in positions
-    lost = [
+    lost_comments = [
         comment
         for i in positions
         for comment in _beside(_behind(names[i], statement if i == len(names) - 1 else None))
     ]
     if ends:
-        return statement.with_changes(names=kept), lost
-    last, comma = kept[-1], names[-1].comma
+        return statement.with_changes(names=remaining), lost_comments
+    last, comma = remaining[-1], names[-1].comma
     gap, end = _behind(last, None), _behind(names[-1], statement)
     if isinstance(gap, cst.ParenthesizedWhitespace):
-        held = [*_beside(gap), *_own_lines(gap)]
+        comments = [*_beside(gap), *_own_lines(gap)]
         line = end.last_line if isinstance(end, cst.ParenthesizedWhitespace) else _NONE()
-        gap = gap.with_changes(last_line=line) if held else _bare_end(end)
-        kept[-1] = last.with_changes(comma=last.comma.with_changes(whitespace_after=gap))
+        gap = gap.with_changes(last_line=line) if comments else _bare_end(end)
+        remaining[-1] = last.with_changes(comma=last.comma.with_changes(whitespace_after=gap))
         if getattr(statement, "rpar", None) is not None:
             rpar = statement.rpar.with_changes(whitespace_before=_NONE())
             statement = statement.with_changes(rpar=rpar)
     else:
-        kept[-1] = last.with_changes(comma=comma)
-    return statement.with_changes(names=kept), lost
+        remaining[-1] = last.with_changes(comma=comma)
+    return statement.with_changes(names=remaining), lost_comments
 
 
 def _NONE() -> cst.SimpleWhitespace:

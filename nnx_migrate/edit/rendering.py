@@ -197,11 +197,11 @@ class Renderer:
 
     def _way(self, places: Sequence[Place], node: ast.AST) -> set[int]:
         """Ids of the LibCST nodes between ``node`` and the places."""
-        wanted = {id(one.node) for one in places}
+        targets = {id(one.node) for one in places}
         pairs, way = self.sources.pairs, set[int]()
 
         def visit(one: ast.AST) -> bool:
-            holds = id(one) in wanted
+            holds = id(one) in targets
             if not holds:
                 for child in ast.iter_child_nodes(one):
                     holds = visit(child) or holds

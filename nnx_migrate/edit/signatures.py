@@ -80,13 +80,13 @@ def with_last_parameters(function: Any, more: Sequence[cst.Param]) -> Any:
 def without_parameter(function: Any, name: str) -> Any:
     """A function without one of its parameters."""
     params = function.params
-    kept: dict[str, Any] = {
+    remaining: dict[str, Any] = {
         kind: [one for one in getattr(params, kind) if one.name.value != name]
         for kind in ("params", "kwonly_params")
     }
-    if not kept["kwonly_params"] and isinstance(params.star_arg, cst.ParamStar):
-        kept["star_arg"] = cst.MaybeSentinel.DEFAULT
-    return function.with_changes(params=params.with_changes(**kept))
+    if not remaining["kwonly_params"] and isinstance(params.star_arg, cst.ParamStar):
+        remaining["star_arg"] = cst.MaybeSentinel.DEFAULT
+    return function.with_changes(params=params.with_changes(**remaining))
 
 
 def _has_more(params: cst.Parameters) -> bool:

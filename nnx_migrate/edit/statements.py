@@ -224,8 +224,8 @@ def with_members(node: Any, members: Statements) -> Any:
         first = after(lines[:start], first)
         following = body[at].with_changes(leading_lines=[blank(), *lines[start:]])
         added = [*body[:at], first, *more, following, *body[at + 1 :]]
-    lost = [one for one in block_.body if is_pass(one) and len(block_.body) == 1]
-    comments = [one for statement in lost for one in comments_in(statement)]
+    passes = [one for one in block_.body if is_pass(one) and len(block_.body) == 1]
+    comments = [one for statement in passes for one in comments_in(statement)]
     added[0] = after(comment_lines(comments), added[0])
     return node.with_changes(body=block_.with_changes(body=added))
 
@@ -311,8 +311,8 @@ def placed_at(line_: Any, more: Statements, above: Sequence[str] = ()) -> Any:
     inside = [one for part in line_.body for one in comments_in(part)]
     first, *others = more
     first = after([*line_.leading_lines, *comment_lines(inside)], first)
-    *kept, last = [first, *others]
-    return [*kept, last.with_changes(trailing_whitespace=line_.trailing_whitespace)]
+    *first_lines, last = [first, *others]
+    return [*first_lines, last.with_changes(trailing_whitespace=line_.trailing_whitespace)]
 
 
 def rewritten_block(

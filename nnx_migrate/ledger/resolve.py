@@ -242,9 +242,9 @@ def lookup(node: ast.Name, scope: Scope) -> tuple[list[Binding], bool]:
             here = current.bindings.get(name, [])
         if here and not skipped and declared != "nonlocal":
             if current.kind == "class":
-                here, settled = _before(here, node)
+                here, is_settled = _before(here, node)
                 found += here
-                if settled:
+                if is_settled:
                     return found, False
             else:
                 return [*found, *here], False

@@ -122,9 +122,9 @@ def _settle_kind(kind: _Kind) -> _Books:
     entries: list[Entry] = []
     violations: list[str] = []
     for key in sorted({*old, *new}):
-        settled = _settle_group(kind, key, old.get(key, []), new.get(key, []))
-        entries.extend(settled.entries)
-        violations.extend(settled.violations)
+        group = _settle_group(kind, key, old.get(key, []), new.get(key, []))
+        entries.extend(group.entries)
+        violations.extend(group.violations)
     return _Books(tuple(sorted(entries, key=lambda entry: entry.place)), tuple(violations))
 
 

@@ -187,15 +187,15 @@ def _render(
     try:
         renderer = renderer_of(module, edits).after_top_edits()
         starred = exported_imports(project, module, attempt.decisions.conversions)
-        wanted = needed, outside.edits.keys() <= edits.keys(), starred
+        import_needs = needed, outside.edits.keys() <= edits.keys(), starred
         known = memory.get(path)
         if (
             known is None
-            or known.import_needs != wanted
+            or known.import_needs != import_needs
             or not _are_same(known.edits, renderer.edits)
         ):
-            text = _new_text(project, module, renderer, *wanted)
-            known = memory[path] = _FileText(renderer.edits, wanted, text)
+            text = _new_text(project, module, renderer, *import_needs)
+            known = memory[path] = _FileText(renderer.edits, import_needs, text)
     except ImportConflict as error:
         _fail(attempt, path, Failure(str(error), "then run again"))
         return

@@ -72,8 +72,8 @@ class Conversions:
         """Scope functions that were asked for and can be converted."""
         if not scope_functions(self._project):
             return {}
-        asked = team.together(dict.fromkeys(self._functions, True))
-        every = ((name, self._scope_function(name)) for name in sorted(asked))
+        answers = team.together(dict.fromkeys(self._functions, True))
+        every = ((name, self._scope_function(name)) for name in sorted(answers))
         return {name: one for name, one in every if isinstance(one, ConvertedFunction)}
 
     def of(self, name: str) -> Class | None:
@@ -93,9 +93,9 @@ class Conversions:
         for one in reversed(known):
             if one.sizes == sizes and all(self._answer(q) == a for q, a in one.answers.items()):
                 return one.result  # type: ignore[return-value]
-        asked: dict[_Question, object] = {}
-        result = convert(self._noting(asked))
-        known.append(_Conversion(result, sizes, asked))
+        answers: dict[_Question, object] = {}
+        result = convert(self._noting(answers))
+        known.append(_Conversion(result, sizes, answers))
         return result
 
     def _answer(self, question: _Question) -> Any:

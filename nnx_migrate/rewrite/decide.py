@@ -113,11 +113,11 @@ def decide(
         for name in _hasty(links, refused) | again:
             del decisions.refusals[name]
             refused -= {name}
-        gone = refused | _join_cuts(project, decisions, links, pending - refused)
-        if not (gone or fresh or holders or again_late or again_waiting):
+        dropouts = refused | _join_cuts(project, decisions, links, pending - refused)
+        if not (dropouts or fresh or holders or again_late or again_waiting):
             decisions.factories = tuple(active)
             return decisions
-        pending -= gone
+        pending -= dropouts
 
 
 def _early_decisions(
@@ -129,7 +129,7 @@ def _early_decisions(
 ) -> Decisions:
     """What is known before any class is converted: what stays as it is, and what is refused for its users."""
     outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
-    kept = frozenset(
+    keep_classes = frozenset(
         name
         for name, cls in project.linen.items()
         if name not in outside
@@ -141,7 +141,7 @@ def _early_decisions(
     refused = dict(stuck_users(project, functions, targets))
     refused |= stuck_in_scope(project, scope_functions(project), targets)
     refused |= {name: _repeat(cls) for name, cls in project.linen.items() if cls.is_ambiguous}
-    return Decisions(keep_classes=kept, outside=outside, refusals=refused)
+    return Decisions(keep_classes=keep_classes, outside=outside, refusals=refused)
 
 
 def _helpless(

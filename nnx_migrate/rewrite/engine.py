@@ -154,17 +154,17 @@ def make_explicit(
     ground = ground or Ground(request, team)
     loaded, evidence, before = ground.inputs, ground.evidence, ground.before
     premises = premises or Premises()
-    wanted = ExtraArguments(links_of(loaded.project).builds, premises.open_fields)
-    sizes = ground.sizes(wanted)
+    extras = ExtraArguments(links_of(loaded.project).builds, premises.open_fields)
+    sizes = ground.sizes(extras)
     barred = {
         name: _doubt_refusal(loaded.project, name, why) for name, why in premises.doubts.items()
     }
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
-        decisions = ground.decide(sizes, barred, wanted)
-        while wanted.learn(decisions, sizes):
-            sizes = ground.sizes(wanted)
-            decisions = ground.decide(sizes, barred, wanted)
+        decisions = ground.decide(sizes, barred, extras)
+        while extras.learn(decisions, sizes):
+            sizes = ground.sizes(extras)
+            decisions = ground.decide(sizes, barred, extras)
         attempt = make_attempt(loaded, decisions, untouched, ground.texts, ground.team)
         after = ground.count(attempt.texts, are_lazy_linen=attempt.inherits)
         staying = staying_names(loaded.project, decisions)

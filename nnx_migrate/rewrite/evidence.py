@@ -53,13 +53,13 @@ def with_evidence(
 ) -> RewriteResult:
     """The result with the source of every size, and the evidence that could not be used."""
     project = inputs.project
-    asked = {one.linen: one.size_arguments for one in result.migration_map.classes}
+    size_arguments = {one.linen: one.size_arguments for one in result.migration_map.classes}
     classes = tuple(
         replace(
             one,
             sizes=size_results(project, project.linen[one.name], sizes),
             arguments=argument_results(
-                project.linen[one.name], asked.get(one.name, ()), sizes[one.name], evidence
+                project.linen[one.name], size_arguments.get(one.name, ()), sizes[one.name], evidence
             ),
         )
         if one.name in sizes

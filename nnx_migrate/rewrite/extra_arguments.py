@@ -62,9 +62,9 @@ class ExtraArguments:
         self.optional |= {name for name, one in sizes.items() if one.untold}
         refused = decisions.refusals.keys() & sizes.keys()
         helped = {name for name in refused if self._deny(sizes[name], sizes)}
-        lost = (self.explicit_classes & decisions.refusals.keys()) - helped
+        losses = (self.explicit_classes & decisions.refusals.keys()) - helped
         stuck = self._stuck(decisions) - helped
-        self.without_extras |= self.arguments.keys() & (stuck | self._built_by(lost))
+        self.without_extras |= self.arguments.keys() & (stuck | self._built_by(losses))
         # What holds lazy submodules waits for these: they may want something.
         whole = {name for name, one in decisions.conversions.items() if not one.holds_lazy}
         self.explicit_classes |= whole

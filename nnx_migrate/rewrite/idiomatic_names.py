@@ -74,12 +74,14 @@ def with_idiomatic_names(request: RewriteRequest, result: RewriteResult) -> Rewr
     trees = {path: tree for path, text in texts.items() if (tree := _parse(text)) is not None}
     others = [tree for one in request.context if (tree := _parse(one.text)) is not None]
     every = (*trees.values(), *others)
-    taken = {name for tree in every for name in (*_bases(tree), *_read_elsewhere(tree))}
+    used_names = {name for tree in every for name in (*_bases(tree), *_read_elsewhere(tree))}
     explicit = [one for one in result.classes if one.form is Form.EXPLICIT]
     files, maps = [], {one.nnx: one for one in result.migration_map.classes}
     for one in result.files:
         names = {found.name for found in explicit if found.path == one.path}
-        made = _File(one, trees[one.path], names, taken) if names and one.path in trees else None
+        made = (
+            _File(one, trees[one.path], names, used_names) if names and one.path in trees else None
+        )
         files.append(made.rename(maps) if made is not None and one.code is not None else one)
     classes = tuple(maps[one.nnx] for one in result.migration_map.classes)
     migration_map = replace(result.migration_map, classes=classes)

@@ -68,11 +68,11 @@ def settle_imports(
                 f"the name {name!r} is needed for {code_of(_statement(IMPORTS[name]))!r} but means"
                 f" something else {home}; rename it"
             )
-    wanted = sorted(
+    new_names = sorted(
         (IMPORTS[name] for name in missing), key=lambda one: (one.module, one.name or "")
     )
-    module, wanted = join_imports(module, wanted)
-    new = [line(one) for one in _statements(wanted)]
+    module, new_names = join_imports(module, new_names)
+    new = [line(one) for one in _statements(new_names)]
     used = loaded_names(module)
 
     def is_unused(bound: str, target: str) -> bool:
@@ -100,8 +100,8 @@ class _Settling:
     def module(self, module: cst.Module, new: Sequence[Any]) -> cst.Module:
         """The module with ``new`` in the place of the first import that goes, or where they fit."""
         made = [self._line(one) for one in module.body]
-        gone = (i for i, one in enumerate(made) if one is not None and not one)
-        home = next(gone, None) if new else None
+        removals = (i for i, one in enumerate(made) if one is not None and not one)
+        home = next(removals, None) if new else None
         if home is not None and home > _first_use(module, new):
             home = None
         if home is not None:
@@ -142,22 +142,24 @@ class _Settling:
         """What a line becomes without the unused names that it imports; None: itself."""
         if not isinstance(statement, cst.SimpleStatementLine):
             return None
-        kept: list[Any] = []
+        statements: list[Any] = []
         comments: list[str] = []
         for small in statement.body:
-            gone = self._unused_positions(small)
-            if not gone:
-                kept.append(small)
-            elif len(gone) < len(_aliases(small)):
-                rest, lost = without_names(small, gone)
-                kept.append(rest)
-                comments += lost
-        if len(kept) == len(statement.body) and all(map(operator.is_, kept, statement.body)):
+            unused_positions = self._unused_positions(small)
+            if not unused_positions:
+                statements.append(small)
+            elif len(unused_positions) < len(_aliases(small)):
+                rest, lost_comments = without_names(small, unused_positions)
+                statements.append(rest)
+                comments += lost_comments
+        if len(statements) == len(statement.body) and all(
+            map(operator.is_, statements, statement.body)
+        ):
             return None
-        if not kept:
+        if not statements:
             return GONE
-        last = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-        return [placed_at(statement.with_changes(body=[*kept[:-1], last]), (), comments)]
+        last = statements[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        return [placed_at(statement.with_changes(body=[*statements[:-1], last]), (), comments)]
 
     def _unused_positions(self, small: Any) -> list[int]:
         """Positions of the unused names of Linen that an import statement binds."""
@@ -266,8 +268,8 @@ def _symbol(one: NewImport) -> str:
 
 def _is_imported(tree: ast.Module, one: NewImport) -> bool:
     bound = one.alias or one.name or one.module
-    wanted = (_symbol(one), bound)
-    return any(wanted in set(_pairs(statement)) for statement in tree.body)
+    target = (_symbol(one), bound)
+    return any(target in set(_pairs(statement)) for statement in tree.body)
 
 
 def _pairs(statement: ast.stmt) -> Iterator[tuple[str, str]]:

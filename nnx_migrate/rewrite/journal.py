@@ -152,9 +152,9 @@ def _entry(file: Path, content: Mapping[str, Any]) -> Entry:
     entry = Entry(**content)
     if not all(isinstance(value, str) and value for value in astuple(entry)):
         raise ValueError(f"entry {content}")
-    for kept in (entry.before, entry.found):
-        if not kept.isalnum():
-            raise ValueError(f"entry {entry.path!r}: hash {kept!r}")
+    for hash_ in (entry.before, entry.found):
+        if not hash_.isalnum():
+            raise ValueError(f"entry {entry.path!r}: hash {hash_!r}")
     root = file.parent.parent
     if not leads_inside(root, entry.path):
         raise JournalError(

@@ -75,8 +75,8 @@ def _is_named(cls: ClassInfo, one: SizeArgument) -> bool:
             return False  # ``x.x``, where there is ``x``
         is_alone = len(_parameters(cls)) == 1
         names = _names(one, is_alone)
-        taken = {f"{_TAKEN}{name}" for name in names} if _has_input(cls, one) else set()
-        return one.name in names or (one.name in taken and not _reads_plainly(cls, one.name))
+        used_names = {f"{_TAKEN}{name}" for name in names} if _has_input(cls, one) else set()
+        return one.name in names or (one.name in used_names and not _reads_plainly(cls, one.name))
     keys = {"in_features"} if one.axis == -1 and one.argument != "carry" else set()
     keys |= _names(one, has_fields=False)
     names = {"_".join([*one.submodule.split("/"), key]) for key in keys}

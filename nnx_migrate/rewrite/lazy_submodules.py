@@ -124,10 +124,14 @@ def _passing_on(
     sites = {}
     for key, site in sizes.sites.items():
         if site.kind in _TAKING and site.symbol in changed_classes:
-            taken = {one.name for one in every[str(site.symbol)].new_arguments}
-            kept = {name: text for name, text in site.sizes.items() if name in taken}
-            if kept != site.sizes:
-                sites[key] = replace(site, sizes=kept, only_with=site.only_with & kept.keys())
+            parameter_names = {one.name for one in every[str(site.symbol)].new_arguments}
+            remaining_sizes = {
+                name: text for name, text in site.sizes.items() if name in parameter_names
+            }
+            if remaining_sizes != site.sizes:
+                sites[key] = replace(
+                    site, sizes=remaining_sizes, only_with=site.only_with & remaining_sizes.keys()
+                )
     return _with_sites(sizes, sites) if sites else sizes
 
 
@@ -135,24 +139,24 @@ def _with_sites(sizes: ClassSizes, sites: Mapping[int, Site]) -> ClassSizes:
     """The sizes with other sites, without what these need no longer."""
     made = replace(sizes, sites={**sizes.sites, **sites})
     unread = _read(sizes) - _read(made)
-    carried = {
-        key: kept
+    loop_carries = {
+        key: used_loops
         for key, loops in sizes.loop_carries.items()
-        if (kept := tuple(one for one in loops if one.name not in unread))
+        if (used_loops := tuple(one for one in loops if one.name not in unread))
     }
     arguments = tuple(one for one in sizes.new_arguments if one.name not in unread)
-    return replace(made, loop_carries=carried, new_arguments=arguments)
+    return replace(made, loop_carries=loop_carries, new_arguments=arguments)
 
 
 def _read(sizes: ClassSizes) -> frozenset[str]:
     """Names that sizes are read by, those of what a loop carries if somebody reads that."""
-    carried = [one for loops in sizes.loop_carries.values() for one in loops]
+    carries = [one for loops in sizes.loop_carries.values() for one in loops]
     read = {name for text in _texts(sizes) for name in names_in_text(text)}
     return grown(
         read,
         lambda known: {
             name
-            for one in carried
+            for one in carries
             if one.name in known
             for name in names_in_text(one.before) | names_in_text(one.after)
         },

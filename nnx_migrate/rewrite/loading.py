@@ -91,10 +91,10 @@ def _runs_examples(text: str) -> bool:
 def _settle(inputs: RewriteInput) -> None:
     """Names that a module imports twice, or takes by two stars, mean the last, in all that reads the project."""
     covered = shadowed_names(inputs.project.modules)
-    settled = covered | latest_imports({**inputs.project.modules, **covered})
+    modules = covered | latest_imports({**inputs.project.modules, **covered})
     for path, module in inputs.targets.items():
-        inputs.targets[path] = settled.get(module.name, module)
-    inputs.project.modules.update(settled)
+        inputs.targets[path] = modules.get(module.name, module)
+    inputs.project.modules.update(modules)
 
 
 def _check_imports(

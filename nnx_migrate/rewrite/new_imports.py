@@ -37,9 +37,9 @@ def in_order(module: cst.Module, new: Sequence[Any]) -> cst.Module:
         if rank == 0:
             continue  # what stands above the first of the block is the block's
         before = peers[rank - 1]
-        moved = body.pop(place)
+        statement = body.pop(place)
         at = next(i for i, other in enumerate(body) if other is before)
-        body.insert(at + 1, moved)
+        body.insert(at + 1, statement)
     return module.with_changes(body=body)
 
 

@@ -52,18 +52,18 @@ def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     rest: list[SourceText] = []
     for source in sources:
         (chosen if _is_chosen(source.text) else rest).append(source)
-    wanted = _LinenSources()
+    linen_sources = _LinenSources()
     for source in chosen:
         if _FLAX_IMPORT.search(source.text):
-            wanted.take(source)
+            linen_sources.take(source)
     files = [(one, _statements(one.text)) for one in rest]
-    while found := [one for one in files if wanted.is_imported(*one)]:
+    while found := [one for one in files if linen_sources.is_imported(*one)]:
         chosen += [source for source, _ in found]
         ids = {id(source) for source, _ in found}
         files = [one for one in files if id(one[0]) not in ids]
         for source, statements in found:
-            wanted.take_importer(source, statements)
-    return [*chosen, *(source for source, said in files if wanted.decorates(source, said))]
+            linen_sources.take_importer(source, statements)
+    return [*chosen, *(source for source, said in files if linen_sources.decorates(source, said))]
 
 
 @dataclass
@@ -87,9 +87,9 @@ class _LinenSources:
 
     def take_importer(self, source: SourceText, statements: Iterable[_Import]) -> None:
         """Take a file that imports from others of these: what it takes, and what is written in it."""
-        taken = [one.bound for one in statements if self._is_taken(source, one)]
+        names = [one.bound for one in statements if self._is_taken(source, one)]
         own = {one or other for one, other in _OWN.findall(source.text)}
-        self._add(source, frozenset(own.union(*taken)))
+        self._add(source, frozenset(own.union(*names)))
 
     def is_imported(self, source: SourceText, statements: Iterable[_Import]) -> bool:
         """Whether a file imports any of these."""

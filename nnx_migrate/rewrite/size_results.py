@@ -53,10 +53,10 @@ _Entry = tuple[Site, str, str, Origin, str]  # with the function that builds it,
 
 def _all(own: ClassSizes, sizes: Mapping[str, ClassSizes]) -> Iterator[_Entry]:
     """The sizes of a class, each followed by those inside the functions that it calls."""
-    asked = dict.fromkeys(_argument_names(own), _ASKED)
+    arguments = dict.fromkeys(_argument_names(own), _ASKED)
     for key, site in own.sites.items():
         origins = {
-            name: _evidence_origin(own.origins.get((key, name)), _origin(text, asked))
+            name: _evidence_origin(own.origins.get((key, name)), _origin(text, arguments))
             for name, text in site.sizes.items()
         }
         if site.kind is SiteKind.FUNCTION:
@@ -70,12 +70,12 @@ _ASKED = Origin(SizeSource.ARGUMENT)
 
 def _argument_names(own: ClassSizes) -> frozenset[str]:
     """Names in ``__init__`` that hold what an argument says, also at the start of a loop."""
-    carried = [one for many in own.loop_carries.values() for one in many]
+    carries = [one for many in own.loop_carries.values() for one in many]
     return grown(
         (one.name for one in own.new_arguments if one.submodule is not None),
         lambda found: (
             one.name
-            for one in carried
+            for one in carries
             if found & set(re.findall(r"\w+", f"{one.before} {one.after}"))
         ),
     )
@@ -83,9 +83,9 @@ def _argument_names(own: ClassSizes) -> frozenset[str]:
 
 def _evidence_origin(origin: Origin | None, read: Origin) -> Origin:
     """What is known of a size with evidence; calls that agree do not tell what an argument says."""
-    asked = read.source is SizeSource.ARGUMENT
+    is_argument = read.source is SizeSource.ARGUMENT
     recorded = origin is not None and origin.source is SizeSource.RECORDED
-    return origin if origin is not None and (recorded or not asked) else read
+    return origin if origin is not None and (recorded or not is_argument) else read
 
 
 def _inside(

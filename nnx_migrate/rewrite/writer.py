@@ -236,10 +236,10 @@ def _remove_own_files(root: Path) -> None:
         return
     directory = root / JOURNAL_FOLDER
     originals = directory / "originals"
-    kept = [file for file in originals.glob("*") if journals.is_hash(file.name)]
+    originals_there = [file for file in originals.glob("*") if journals.is_hash(file.name)]
     staged = [*directory.glob(f"*{journals.STAGED}"), *originals.glob(f"*{journals.STAGED}")]
     with suppress(OSError):
-        for file in (*kept, *staged, directory / "lock", directory / ".gitignore"):
+        for file in (*originals_there, *staged, directory / "lock", directory / ".gitignore"):
             file.unlink(missing_ok=True)
         if originals.is_dir():
             originals.rmdir()

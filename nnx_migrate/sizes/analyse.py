@@ -100,10 +100,10 @@ class ProjectAnalysis:
         try:
             sizes = self._from_memory(name)
             if sizes is None:
-                asked: dict[str, ClassSizes] = {}
-                self.running[name] = asked
+                dependencies: dict[str, ClassSizes] = {}
+                self.running[name] = dependencies
                 sizes = self._analyse(info)
-                result = _Result(sizes, self._extras(name), asked)
+                result = _Result(sizes, self._extras(name), dependencies)
                 self.memory.results.setdefault(name, []).append(result)
         finally:
             del self.running[name]

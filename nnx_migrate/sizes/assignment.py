@@ -48,29 +48,31 @@ def assign(interpreter: Interpreter, target: ast.expr, value: Value, frame: Fram
             _set_attribute(name, attr, value, frame)
         case ast.Subscript(value=ast.Name(id=name), slice=index) if name in frame.env:
             _set_item(name, interpreter.evaluate(index, frame), value, frame)
-        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=held), attr="value"):
-            _set_variable(held, value, frame)
+        case ast.Attribute(
+            value=ast.Attribute(value=ast.Name(id="self"), attr=attribute), attr="value"
+        ):
+            _set_variable(attribute, value, frame)
         case ast.Attribute() | ast.Subscript():
             lose(target, frame)
 
 
 def _set_attribute(name: str, attribute: str, value: Value, frame: Frame) -> None:
     """``name.attribute = value``."""
-    held = frame.env[name]
-    if isinstance(held, Record):
-        frame.change(name, replace(held, entries={**held.entries, attribute: value}))
-    elif isinstance(held, Static | Choice):
+    object_ = frame.env[name]
+    if isinstance(object_, Record):
+        frame.change(name, replace(object_, entries={**object_.entries, attribute: value}))
+    elif isinstance(object_, Static | Choice):
         frame.change(name, Unknown(f"{name}.{attribute} is changed"))
 
 
 def _set_item(name: str, key: Value, value: Value, frame: Frame) -> None:
     """``name[key] = value``; an array keeps its shape."""
-    held = frame.env[name]
+    container = frame.env[name]
     constant = constant_of(key)
-    match held:
+    match container:
         case Record() if isinstance(key, Static):
-            entries = {**held.entries, str(key.expr.text).strip("'\""): value}
-            frame.change(name, replace(held, entries=entries))
+            entries = {**container.entries, str(key.expr.text).strip("'\""): value}
+            frame.change(name, replace(container, entries=entries))
         case Sequence(items=items) if isinstance(constant, int) and -len(items) <= constant < len(
             items
         ):
@@ -89,10 +91,10 @@ def _set_item(name: str, key: Value, value: Value, frame: Frame) -> None:
 
 def _set_variable(attribute: str, value: Value, frame: Frame) -> None:
     """``self.attribute.value = value``, of what ``self.variable`` made in ``setup``."""
-    held = frame.instance.attributes.get(attribute) if frame.instance is not None else None
-    if frame.instance is not None and isinstance(held, Record):
-        entries = {**held.entries, "value": value}
-        frame.instance.attributes[attribute] = replace(held, entries=entries)
+    variable = frame.instance.attributes.get(attribute) if frame.instance is not None else None
+    if frame.instance is not None and isinstance(variable, Record):
+        entries = {**variable.entries, "value": value}
+        frame.instance.attributes[attribute] = replace(variable, entries=entries)
 
 
 def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> list[Value]:

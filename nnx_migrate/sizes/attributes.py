@@ -119,8 +119,8 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
             if name in _OF_ARRAYS:
                 return _array_attribute(interpreter.ranks.with_rank(base.array()), name)
             if name in _OF_BOTH:
-                settled = interpreter.as_array(base)
-                return settled if settled is not base else Unknown(f"{path}.{name}")
+                base_array = interpreter.as_array(base)
+                return base_array if base_array is not base else Unknown(f"{path}.{name}")
             return Argument(f"{path}.{name}")
         case Array():
             return _array_attribute(interpreter.ranks.with_rank(base), name)

@@ -208,9 +208,11 @@ class Candidates:
         symbol = self.project.resolve(value, place.scope)
         if symbol and (symbol in self.project.linen or symbol.startswith("flax.linen.")):
             return (Candidate(symbol),)
-        held = self.project.definition(symbol) if symbol else None
-        if held is not None and isinstance(held[1], ast.expr):  # ``base = partial(MLP, (8, 8))``
-            return self._candidates_of(Place(Scope(held[0])), held[1], depth - 1, table)
+        definition = self.project.definition(symbol) if symbol else None
+        if definition is not None and isinstance(
+            definition[1], ast.expr
+        ):  # ``base = partial(MLP, (8, 8))``
+            return self._candidates_of(Place(Scope(definition[0])), definition[1], depth - 1, table)
         return ()
 
     def _any(
@@ -226,10 +228,10 @@ class Candidates:
 
     def _results_of(self, symbol: str | None, depth: int, table: Table) -> tuple[Candidate, ...]:
         """What a function of the project returns: ``def norm_of(kind): return partial(nn.LayerNorm)``."""
-        held = self.project.definition(symbol) if symbol else None
-        if held is None:
+        definition = self.project.definition(symbol) if symbol else None
+        if definition is None:
             return ()
-        module, function = held
+        module, function = definition
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             return ()
         home = Place(Scope(module).enter(function), function=function)
@@ -245,13 +247,13 @@ class Candidates:
                 case [ast.Dict() as local]:
                     return self._any(place, _values(local), depth, table)
         symbol = self.project.resolve(owner, place.scope)
-        held = self.project.definition(symbol) if symbol else None
-        if held is None or not isinstance(held[1], ast.Dict):
+        definition = self.project.definition(symbol) if symbol else None
+        if definition is None or not isinstance(definition[1], ast.Dict):
             return ()
         name = (symbol or "").rpartition(".")[2]
-        if changed_globals(self.project).may_change(held[0].name, name):
+        if changed_globals(self.project).may_change(definition[0].name, name):
             return ()
-        return self._any(Place(Scope(held[0])), _values(held[1]), depth, table)
+        return self._any(Place(Scope(definition[0])), _values(definition[1]), depth, table)
 
     def _with_partial_fields(self, one: Candidate, partial: ast.Call) -> Candidate:
         """A candidate with the fields that a partial of it sets; of layers, those that decide about sizes."""

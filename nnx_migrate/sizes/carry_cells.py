@@ -50,11 +50,11 @@ def _named(method: ast.FunctionDef) -> Iterator[CarryCell]:
         for number, statement in enumerate(block):
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as built):
-                    asked = _carry_calls(block[number + 1 :], name)
+                    carry_calls = _carry_calls(block[number + 1 :], name)
                     is_own = name not in parameters
-                    is_only = sum(one.id == name for one in names) == len(asked) + 1
-                    if asked and is_own and is_only and _stays(built, names):
-                        yield from (CarryCell(built, one, statement) for one in asked)
+                    is_only = sum(one.id == name for one in names) == len(carry_calls) + 1
+                    if carry_calls and is_own and is_only and _stays(built, names):
+                        yield from (CarryCell(built, one, statement) for one in carry_calls)
 
 
 def _blocks(method: ast.FunctionDef) -> Iterator[Sequence[ast.stmt]]:
@@ -69,8 +69,8 @@ def _carry_calls(block: Sequence[ast.stmt], name: str) -> list[ast.Call]:
     found: list[ast.Call] = []
     for node in (one for statement in block for one in walk(statement)):
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=asked), attr=method)):
-                found += [node] if (asked, method) == (name, _CARRY) else []
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=method)):
+                found += [node] if (owner, method) == (name, _CARRY) else []
     return found
 
 

@@ -58,8 +58,8 @@ class Frame:
         if self.instance is not None:
             held_by += [self.instance.attributes, self.instance.fields]
         for names in held_by:
-            for name, held in names.items():
-                if _holds(held, old):
+            for name, value in names.items():
+                if _holds(value, old):
                     names[name] = Unknown("what it holds is changed under another name")
 
 

@@ -145,29 +145,30 @@ def _safe_helpers(
     project: Project, cls: ClassInfo, nodes: Mapping[str, ast.FunctionDef]
 ) -> dict[int, HelperMethod]:
     """Those whose every mention is a call that runs in a compact method, and that do not recur."""
-    kept = dict(nodes)
+    remaining = dict(nodes)
     while True:
-        homes = {id(one): one for one in kept.values()}
+        homes = {id(one): one for one in remaining.values()}
         compact = [
             one
             for one in cls.methods.values()
             if project.is_compact(cls, one) and id(one) not in homes
         ]
         calls = {
-            name: calls_on_self(project, cls, name, [*compact, *kept.values()]) for name in kept
+            name: calls_on_self(project, cls, name, [*compact, *remaining.values()])
+            for name in remaining
         }
-        wrong = {name for name, found in calls.items() if not found or _recurs(name, kept)}
+        wrong = {name for name, found in calls.items() if not found or _recurs(name, remaining)}
         wrong |= {
             name
-            for name in kept
+            for name in remaining
             if {f"init_{name}", f"_init{name}"} & (cls.field_names | cls.method_names)
         }
         if not wrong:
             break
-        kept = {name: node for name, node in kept.items() if name not in wrong}
-    called = {id(node): without_receiver(node) for node in kept.values()}
+        remaining = {name: node for name, node in remaining.items() if name not in wrong}
+    called = {id(node): without_receiver(node) for node in remaining.values()}
     found: dict[int, HelperMethod] = {}
-    for name, node in kept.items():
+    for name, node in remaining.items():
         own = tuple(
             Call(call, called.get(id(home), home), id(home) if id(home) in homes else None)
             for call, home in calls[name] or ()

@@ -88,10 +88,10 @@ def lose(place: ast.expr, frame: Frame) -> None:
     """Something inside what a local holds is changed: nothing is known of the whole any more."""
     while isinstance(place, ast.Attribute | ast.Subscript):
         place = place.value
-    held = frame.env.get(place.id) if isinstance(place, ast.Name) else None
-    if isinstance(place, ast.Name) and isinstance(held, (*_MUTABLE, Static)):
+    value = frame.env.get(place.id) if isinstance(place, ast.Name) else None
+    if isinstance(place, ast.Name) and isinstance(value, (*_MUTABLE, Static)):
         frame.change(place.id, Unknown("something inside it is changed"))
-        for part in _inside(held):
+        for part in _inside(value):
             frame.forget(part)
 
 

@@ -35,11 +35,11 @@ class LoopNames:
 
     def of(self, loop: ast.AST, identifier: str) -> str:
         """The name in expressions of a variable that ``loop`` binds."""
-        taken = [name for name, spelled in self.names.items() if spelled == identifier]
-        for name in taken:
+        names = [name for name, spelled in self.names.items() if spelled == identifier]
+        for name in names:
             if self.loops[name] is loop:
                 return name
-        name = f"{identifier}__loop{len(taken) + 1}" if taken else identifier
+        name = f"{identifier}__loop{len(names) + 1}" if names else identifier
         self.loops[name], self.names[name], self.together[name] = loop, identifier, [loop]
         return name
 

@@ -140,12 +140,12 @@ def _may_change(method: ast.FunctionDef, own: Collection[int], names: Collection
         for one in each(target, ast.Name)
     }
     inside = [node for node in walk(method) if id(node) not in own]
-    held = [one.value for one in inside if isinstance(one, ast.Attribute)]
-    held += [one.value for one in inside if isinstance(one, ast.Subscript) and not _is_load(one)]
+    owners = [one.value for one in inside if isinstance(one, ast.Attribute)]
+    owners += [one.value for one in inside if isinstance(one, ast.Subscript) and not _is_load(one)]
     for one in inside:
         if isinstance(one, ast.Call):
-            held += given_values(one)
-    return any(isinstance(one, ast.Name) and one.id in made & {*names} for one in held)
+            owners += given_values(one)
+    return any(isinstance(one, ast.Name) and one.id in made & {*names} for one in owners)
 
 
 def _may_be_modules(

@@ -199,8 +199,8 @@ def _layer_field(symbol: str, own: Static) -> Submodule:
     """A built-in layer that comes in as a field, with the sizes that keep their names in NNX."""
     layer = layer_of(symbol)
     assert layer is not None
-    kept = (layer.attributes or {}).items() & {(name, name) for name in layer.required_fields}
-    names = sorted(name for name, _ in kept)
+    same_names = (layer.attributes or {}).items() & {(name, name) for name in layer.required_fields}
+    names = sorted(name for name, _ in same_names)
     sizes: dict[str, Value] = {
         name: Static(Expr(ast.Attribute(own.expr.node, name, ast.Load()))) for name in names
     }
@@ -221,8 +221,8 @@ def _run_methods(
         output = _run_method(interpreter, info, root, "__call__", known_arguments)
     interpreter.primary = not has_call
     if has_call:
-        carried = interpreter.carries.values()
-        interpreter.carried_by_call = frozenset(name for every in carried for name, *_ in every)
+        carries = interpreter.carries.values()
+        interpreter.carried_by_call = frozenset(name for every in carries for name, *_ in every)
     if info.function is not None:
         return output
     names = {

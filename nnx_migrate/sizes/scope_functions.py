@@ -70,14 +70,14 @@ def scope_functions(project: Project) -> Mapping[int, ScopeFunction]:
         key: list(mentions_of(project, f"{module.name}.{node.name}"))
         for key, (module, node) in candidates.items()
     }
-    kept = _safe_functions(project, candidates, mentions)
-    calls = {key: [_call(one) for one in mentions[key]] for key in kept}
-    parameters = given_parameters({key: candidates[key][1] for key in kept}, calls)
+    function_ids = _safe_functions(project, candidates, mentions)
+    calls = {key: [_call(one) for one in mentions[key]] for key in function_ids}
+    parameters = given_parameters({key: candidates[key][1] for key in function_ids}, calls)
     found: dict[int, ScopeFunction] = {}
-    for key in kept:
+    for key in function_ids:
         module, node = candidates[key]
         symbol = f"{module.name}.{node.name}"
-        users = _users(key, mentions, kept)
+        users = _users(key, mentions, function_ids)
         if key in parameters and users:
             found[key] = ScopeFunction(
                 symbol, module, node, _as_class(symbol, module, node), parameters[key], users, node
@@ -146,17 +146,17 @@ def _safe_functions(
     project: Project, candidates: _Candidates, mentions: Mapping[int, list[Mention]]
 ) -> set[int]:
     """The candidates that are only called where submodules can be built, by others of them too."""
-    kept = set(candidates)
+    function_ids = set(candidates)
     while True:
         wrong = {
             key
-            for key in kept
-            if not all(_is_in_scope(project, one, kept) for one in mentions[key])
-            or _calls_itself(key, mentions, kept)
+            for key in function_ids
+            if not all(_is_in_scope(project, one, function_ids) for one in mentions[key])
+            or _calls_itself(key, mentions, function_ids)
         }
         if not wrong:
-            return kept
-        kept -= wrong
+            return function_ids
+        function_ids -= wrong
 
 
 def _is_in_scope(project: Project, one: Mention, functions: Iterable[int]) -> bool:

@@ -85,11 +85,11 @@ def given_parameters(
             for call in calls[key]:
                 unknown = _call_dependents(call, known_parameters)
                 bound = bound_arguments(function, call.node) or {}
-                lost = {
+                removals = {
                     n for n in known_parameters[key] & bound.keys() if _values(bound[n]) & unknown
                 }
-                changed |= bool(lost)
-                known_parameters[key] -= lost
+                changed |= bool(removals)
+                known_parameters[key] -= removals
     return {
         key: tuple(one for one in parameters_of(function) if one in known_parameters[key])
         for key, function in functions.items()
@@ -104,8 +104,8 @@ def _is_plain(function: ast.FunctionDef, call: Call) -> bool:
     receiver = next(iter(parameters_of(call.caller)), "") if call.key is None else ""
     arguments = given_values(call.node)
     inner = [one for argument in arguments for one in walk(argument)]
-    held = {id(one.value) for one in inner if isinstance(one, ast.Attribute)}
-    return not any(is_name(one, receiver) and id(one) not in held for one in inner)
+    owners = {id(one.value) for one in inner if isinstance(one, ast.Attribute)}
+    return not any(is_name(one, receiver) and id(one) not in owners for one in inner)
 
 
 def _rebound(function: ast.FunctionDef) -> set[str]:

@@ -68,8 +68,8 @@ class AttributeUses:
 
     def only_describes(self, module: Module, node: ast.expr) -> bool:
         """Whether nothing is done with the value of ``node`` but to read or set what describes it."""
-        taken = self.of(module, node)
-        return taken is not None and taken <= _DESCRIBING
+        names = self.of(module, node)
+        return names is not None and names <= _DESCRIBING
 
     def changes(self, module: Module, node: ast.expr) -> bool:
         """Whether code that is followed sets an attribute of the value of ``node``."""

@@ -110,9 +110,9 @@ class _Search:
             case ast.Name(id=name):
                 self._change_name(module, node, name)
             case ast.Attribute(value=value, attr=word):
-                held = self.namespaces.modules(module, value)
-                if held:
-                    for home in held:
+                modules = self.namespaces.modules(module, value)
+                if modules:
+                    for home in modules:
                         self._change_global(f"{home}.{word}")
                 elif not self._change_meant(module, node):
                     self._add(word)

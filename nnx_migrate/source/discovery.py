@@ -53,13 +53,13 @@ def discover(
                 found.add(item)
     base = _base(trees)
     names = {path: _names(path, base) for path in found}
-    wanted = [glob for glob in select if _is_path_glob(glob, names.values())]
+    globs = [glob for glob in select if _is_path_glob(glob, names.values())]
     unwanted = [glob for glob in exclude if _is_path_glob(glob, names.values())]
     files = tuple(
         sorted(
             path
             for path in found
-            if (not wanted or _any(names[path], wanted)) and not _any(names[path], unwanted)
+            if (not globs or _any(names[path], globs)) and not _any(names[path], unwanted)
         )
     )
     return Discovery(
@@ -67,7 +67,7 @@ def discover(
         files=files,
         left_out=tuple(sorted(found.difference(files))),
         failures=tuple(sorted(failures, key=lambda failure: failure.path)),
-        class_select=tuple(glob for glob in select if glob not in wanted),
+        class_select=tuple(glob for glob in select if glob not in globs),
         class_exclude=tuple(glob for glob in exclude if not _has_path_form(glob)),
     )
 

@@ -28,9 +28,11 @@ def latest_imports(modules: Mapping[str, Module]) -> dict[str, Module]:
     for module in modules.values():
         words = {word for word in _several(project, module) if _is_unread(module, word)}
         early = _run_by(project, module) if words else ()
-        taken = {word for one in early for word in words if _takes(project, one, module, word)}
-        if words - taken:
-            found[module.name] = replace(module, latest=frozenset(words - taken))
+        words_taken = {
+            word for one in early for word in words if _takes(project, one, module, word)
+        }
+        if words - words_taken:
+            found[module.name] = replace(module, latest=frozenset(words - words_taken))
     return found
 
 

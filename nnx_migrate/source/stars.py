@@ -62,13 +62,13 @@ class Stars:
 
     def _is_of(self, taker: str, home: str, name: str) -> bool:
         """Whether imports lead from a module's name to what another one has under that name."""
-        wanted = f"{taker}.{name}"
+        full_name = f"{taker}.{name}"
         for _ in range(_LONGEST):
             source = self._modules.get(home)
             binding = source.table.get(name) if source is not None else None
             if not isinstance(binding, Import):
                 return False
-            if binding.target == wanted:
+            if binding.target == full_name:
                 return True
             home, _, name = binding.target.rpartition(".")
         return False

@@ -70,12 +70,12 @@ class Taker:
         if self.source.whole:
             return _TAKEN
         giver = self.source.giver
-        taken = (
+        names = (
             _TAKEN
             if giver is None
             else f"{giver} gives what a name leads to, and the class may be that"
         )
-        return f'{taken}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
+        return f'{names}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
 
     def may_reach(self, module: str, declaration: Declared) -> bool:
         """Whether it may be a module, or a package from which the code takes that module."""
@@ -157,7 +157,7 @@ def imports_by_name(project: Project) -> Mapping[str, tuple[NamedImport, ...]]:
 
 @lru_cache(maxsize=1)  # every attempt of a run asks
 def _takers(project: Project) -> tuple[Taker, ...]:
-    taken = attribute_uses(project)
+    uses = attribute_uses(project)
     found: list[Taker] = []
     for module in project.modules.values():
         imports = imports_by_name(project)[module.name]
@@ -165,17 +165,17 @@ def _takers(project: Project) -> tuple[Taker, ...]:
         for one in imports:
             if id(one.node) in evaluated:
                 continue
-            names = taken.of(module, one.node) if one.giver is None else None
-            through, at_depth = taken.through, taken.deeper
-            besides, asked = _besides(taken, one, names)
-            through, at_depth = through | taken.through, at_depth | taken.deeper
+            names = uses.of(module, one.node) if one.giver is None else None
+            through, at_depth = uses.through, uses.deeper
+            besides, lookups = _besides(uses, one, names)
+            through, at_depth = through | uses.through, at_depth | uses.deeper
             if one.relative:
                 # ``import_module(f".{name}", "package.models")``: a package has a table of what it holds.
                 written = string_names(project)
                 names, besides = (written if it is None else it for it in (names, besides))
             words = {word for word in at_depth if word is not None}
             deeper = None if None in at_depth else frozenset(words)
-            found.append(Taker(one, names, besides, asked, frozenset(through), deeper))
+            found.append(Taker(one, names, besides, lookups, frozenset(through), deeper))
     return tuple(found)
 
 

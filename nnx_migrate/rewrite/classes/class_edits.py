@@ -273,8 +273,8 @@ class _Editor:
         with_members: Callable[[Any], Any] = _as_it_is
         if parts.base_parts.needs_init or parts.setup is not None:
             with_members = placed_members(cls, members, edits)
-            gone = [one for one in constructor.declarations.values() if id(one) in edits]
-            edits |= {id(one): TAKEN for one in gone if edits[id(one)] is GONE}
+            removals = [one for one in constructor.declarations.values() if id(one) in edits]
+            edits |= {id(one): TAKEN for one in removals if edits[id(one)] is GONE}
         docstring = class_docstring(cls, constructor.new_arguments(), parts.layout)
         edits |= {} if docstring is None else {id(docstring[0]): docstring[1]}
         return with_members, per_call

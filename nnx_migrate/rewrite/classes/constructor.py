@@ -64,8 +64,8 @@ class Constructor:
         remarks.imports.add("nnx")
         body = self._body(reads, own_names)
         self._check_shadows()
-        taken = self._used_names(own_names)
-        body = with_local_sizes(body, self.cls.node, taken, self.layout)
+        used_names = self._used_names(own_names)
+        body = with_local_sizes(body, self.cls.node, used_names, self.layout)
         head = None if self.setup is None else self.setup.method
         made = define(
             "__init__",
@@ -124,10 +124,10 @@ class Constructor:
         ]
 
     def _needs_width(self) -> bool:
-        taken = {one.name for one in self.parameters}
+        parameter_names = {one.name for one in self.parameters}
         if self.setup is not None:
-            taken |= {one.name for one in self.setup.attributes}
-        return self.sizes.out_features is not None and "out_features" not in taken
+            parameter_names |= {one.name for one in self.setup.attributes}
+        return self.sizes.out_features is not None and "out_features" not in parameter_names
 
     def _assignments(self) -> list[Statement]:
         """What stores the fields, with the comments of their declarations."""

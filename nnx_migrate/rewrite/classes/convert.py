@@ -117,7 +117,9 @@ def _statement(parts: ClassParts, class_edits: ClassEdits, remarks: Remarks) -> 
         remarks.imports.add("nnm")
 
     def write(renderer: Renderer) -> list[Any]:
-        found = class_edits.with_members(renderer.with_edits(class_edits.edits).without(node).inner(node))
+        found = class_edits.with_members(
+            renderer.with_edits(class_edits.edits).without(node).inner(node)
+        )
         found = without_keyword(found, "kw_only")  # which the constructor says now
         if has_protocol:
             found = with_keyword(found, "metaclass", dotted("nnm.ProtocolMeta"))
@@ -151,9 +153,9 @@ def _first_call_notes(parts: ClassParts) -> Iterator[tuple[ast.AST, str]]:
 def _shared(parts: ClassParts, class_edits: ClassEdits) -> dict[str, str]:
     """Where NNX lists submodules that several modules hold."""
     setup, compact = class_edits.constructor.setup, class_edits.constructor.compact
-    held: dict[str, ast.Call] = dict(compact.attributes) if compact else {}
+    submodules: dict[str, ast.Call] = dict(compact.attributes) if compact else {}
     if setup is not None:
-        held |= {
+        submodules |= {
             one.storage_name or one.name: one.value
             for one in setup.attributes
             if one.kind is Kind.SUBMODULE and isinstance(one.value, ast.Call)
@@ -161,5 +163,5 @@ def _shared(parts: ClassParts, class_edits: ClassEdits) -> dict[str, str]:
     local: dict[str, str] = {}
     for method in (parts.setup, parts.compact):
         if method is not None:
-            local |= local_names(method, held)
-    return shared_paths(parts.project, parts.cls, held, local)
+            local |= local_names(method, submodules)
+    return shared_paths(parts.project, parts.cls, submodules, local)

@@ -116,10 +116,10 @@ def index_edits(indexes: Mapping[int, Index], edits: Edits) -> Edits:
 
 def _pair(name: str, target: ast.expr) -> Callable[[Renderer], Expression]:
     def make(renderer: Renderer) -> Expression:
-        held = renderer.without(target).inner(target)
-        if isinstance(held, cst.Tuple) and not held.lpar:
-            held = parenthesize(held)
-        return display([dotted_node(name), held]).with_changes(lpar=[], rpar=[])
+        new_target = renderer.without(target).inner(target)
+        if isinstance(new_target, cst.Tuple) and not new_target.lpar:
+            new_target = parenthesize(new_target)
+        return display([dotted_node(name), new_target]).with_changes(lpar=[], rpar=[])
 
     return make
 

@@ -111,10 +111,12 @@ class _Planner:
 
     def chains(self) -> list[Bound]:
         """``flax.linen`` where ``flax`` is imported: note the edits, return where it comes from."""
-        wanted = any(isinstance(one, ast.Attribute) and one.attr == "linen" for one in self.nodes)
+        has_chains = any(
+            isinstance(one, ast.Attribute) and one.attr == "linen" for one in self.nodes
+        )
         calls = (one for one in self.nodes if isinstance(one, ast.Call))
-        asked = [one for one in calls if _asks_for_linen(one)]
-        if not wanted and not asked:
+        questions = [one for one in calls if _asks_for_linen(one)]
+        if not has_chains and not questions:
             return []
         roots: list[Bound] = []
         for node, scope in self.reading.attributes:
@@ -123,7 +125,7 @@ class _Planner:
                 roots += _needing_an_import(found)
                 self.plan_.owners += [node] if found else []
         scopes = {id(node): scope for node, scope in self.reading.names}
-        for call in asked:
+        for call in questions:
             package = call.args[0]
             if isinstance(package, ast.Name) and not self.stays(call):
                 found = self.flax(package, scopes[id(package)])
@@ -173,10 +175,10 @@ class _Planner:
         after: list[NewImport] = []
         for position in set(places) - set(renamed):
             after += self.second(statement, position, _lazy(module), names[position].name)
-        taken = frozenset() if len(renamed) == len(names) else frozenset(renamed)
+        positions = frozenset() if len(renamed) == len(names) else frozenset(renamed)
         if renamed or after:
             change = ImportChange(
-                module=_lazy(module) if renamed else None, positions=taken, after=tuple(after)
+                module=_lazy(module) if renamed else None, positions=positions, after=tuple(after)
             )
             self.settle(statement, change)
 
@@ -254,14 +256,14 @@ class _Planner:
 
     def unused_name(self, name: str) -> str:
         """``lnn`` for ``nn``, ``LazyDense`` for ``Dense``: a name the file does not have."""
-        taken = {one.id for one in self.nodes if isinstance(one, ast.Name)}
-        taken |= {one.arg for one in self.nodes if isinstance(one, ast.arg)}
-        taken |= {
+        used_names = {one.id for one in self.nodes if isinstance(one, ast.Name)}
+        used_names |= {one.arg for one in self.nodes if isinstance(one, ast.arg)}
+        used_names |= {
             alias.asname or alias.name.partition(".")[0]
             for one in self.statements
             for alias in one.names
         }
-        taken |= {
+        used_names |= {
             one.name
             for one in self.nodes
             if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
@@ -269,7 +271,7 @@ class _Planner:
         alias = (
             f"Lazy{name}" if name[:1].isupper() else f"l{name}" if name == "nn" else f"lazy_{name}"
         )
-        while alias in taken:
+        while alias in used_names:
             alias += "_"
         return alias
 

@@ -174,12 +174,12 @@ def _tally(
       without: why a symbol names nothing that works once it is rewritten; that is refused, too.
     """
     broken = sum(1 for place, is_gone in places if is_gone and without(place.symbol))
-    gone = sum(1 for _, is_gone in places if is_gone) - broken
+    rewritten = sum(1 for _, is_gone in places if is_gone) - broken
     refused = broken + sum(
         1 for place, is_gone in places if not is_gone and _is_refused(place, lazy_texts)
     )
-    kept = len(places) - gone - refused
-    return Tally(len(places), rewritten=gone, refused=refused, kept=kept)
+    rest = len(places) - rewritten - refused
+    return Tally(len(places), rewritten=rewritten, refused=refused, kept=rest)
 
 
 def _is_refused(place: ledger.Place, lazy_texts: LazyTexts) -> bool:
@@ -217,13 +217,13 @@ def _classes(
             result = ClassResult(name, *at, Outcome.REFUSED, reason=reason)
         elif still[place.path, place.symbol] > 0:
             still[place.path, place.symbol] -= 1
-            kept = lazy_texts.linen_classes.get(at)
-            reason = kept.reason if kept else "a base of it stays Linen"
+            linen_class = lazy_texts.linen_classes.get(at)
+            reason = linen_class.reason if linen_class else "a base of it stays Linen"
             result = ClassResult(name, *at, Outcome.KEPT, reason=reason)
         found[at] = result
-    for at, kept in lazy_texts.linen_classes.items():
+    for at, linen_class in lazy_texts.linen_classes.items():
         if at not in found and at[0] not in lazy_texts.failures:
-            found[at] = ClassResult(kept.name, *at, Outcome.KEPT, reason=kept.reason)
+            found[at] = ClassResult(linen_class.name, *at, Outcome.KEPT, reason=linen_class.reason)
     return tuple(found[at] for at in sorted(found))
 
 

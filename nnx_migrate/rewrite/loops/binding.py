@@ -62,7 +62,7 @@ def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:
                 name,
                 State(replace(flow, key=name, model=model, optimizer=optimizer, owner=frame.key)),
             )
-            return [model, optimizer, *(held for _, held in flow.fields)]
+            return [model, optimizer, *(variable for _, variable in flow.fields)]
         case Params(flow=flow) | Variables(flow=flow) if not flow.key:
             model, _ = frame.flow_names(name)
             kind = replace(kind, flow=replace(flow, key=name, model=model, owner=frame.key))

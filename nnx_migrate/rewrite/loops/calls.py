@@ -64,18 +64,18 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         owner = frame.value(frame, method.value)
         if isinstance(owner, Definition):
             return _of_definition(frame, node, owner, "init", is_compiled=True)
-    held = frame.value(frame, node.func)
-    match held:
+    kind = frame.value(frame, node.func)
+    match kind:
         case Function():
-            return pass_to(frame, node, held, node.args, node.keywords)
+            return pass_to(frame, node, kind, node.args, node.keywords)
         case Gradient():
-            return read_gradients(frame, node, held)
+            return read_gradients(frame, node, kind)
         case ApplyFn():
-            return _apply(frame, node, held)
-    if held == UNKNOWN:
+            return _apply(frame, node, kind)
+    if kind == UNKNOWN:
         read_unknown(frame, node, "")
         return UNKNOWN
-    if is_special(held):
+    if is_special(kind):
         return frame.problem(node, "it is called")
     recipe = definition_of(frame, node)
     if recipe is not None:
@@ -256,11 +256,15 @@ def _update(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
     keywords = {str(one.arg): one.value for one in node.keywords}
     inner = node.func.value
     values = {one: value for one, value in keywords.items() if one in dict(flow.fields)}
-    kept = keywords.keys() - values.keys() - {"grads"}
-    if node.args or kept - flow.stats or ("grads" in keywords) != (name == "apply_gradients"):
+    plain_fields = keywords.keys() - values.keys() - {"grads"}
+    if (
+        node.args
+        or plain_fields - flow.stats
+        or ("grads" in keywords) != (name == "apply_gradients")
+    ):
         return frame.problem(node, f"{name} has other arguments than are known")
     _note_overrides(frame, node, flow, values)
-    for field in sorted(kept):
+    for field in sorted(plain_fields):
         kind = frame.value(frame, keywords[field])
         if not isinstance(kind, Stats) or not kind.is_updated or kind.flow.key != flow.key:
             return frame.problem(

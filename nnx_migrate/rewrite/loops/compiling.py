@@ -75,8 +75,8 @@ def _renumber(frame: Frame, option: ast.keyword, function: int, summary: Summary
         frame.problem(option.value, f"what {option.arg} says is not known", function)
         return
     kinds = [summary.params.get(names[one], PLAIN) for one in numbers]
-    held = [one for one in kinds if is_special(one) and not isinstance(one, ApplyFn)]
-    if option.arg == "static_argnums" and held:
+    special = [one for one in kinds if is_special(one) and not isinstance(one, ApplyFn)]
+    if option.arg == "static_argnums" and special:
         frame.problem(option.value, "a static argument is part of the state", function)
     starts = [0, *_ends(names, summary)]
     made = tuple(

@@ -46,8 +46,8 @@ def value(frame: Frame, node: ast.expr) -> Kind:
         case ast.Name(ctx=ast.Load()):
             return _name(frame, node)
         case ast.Attribute(value=owner, attr=name):
-            held = value(frame, owner)
-            return _attribute(frame, node, held, name)
+            kind = value(frame, owner)
+            return _attribute(frame, node, kind, name)
         case ast.Subscript(value=owner, slice=ast.Constant(value=index)):
             return _item(frame, node, value(frame, owner), index)
         case ast.Dict() if node.keys:
@@ -200,7 +200,7 @@ def _either(frame: Frame, test: ast.expr, body: ast.expr, orelse: ast.expr) -> K
 
 
 def _comprehension(frame: Frame, node: ast.expr) -> Kind:
-    kept = frame.copy()
+    branch = frame.copy()
     for generator in node.generators:  # type: ignore[attr-defined]
         used(frame, generator.iter, value(frame, generator.iter))
         for one in ast.walk(generator.target):
@@ -211,7 +211,7 @@ def _comprehension(frame: Frame, node: ast.expr) -> Kind:
     parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]  # type: ignore[attr-defined]
     for part in parts:
         used(frame, part, value(frame, part))
-    frame.leave(node, kept)
+    frame.leave(node, branch)
     return PLAIN
 
 
@@ -219,10 +219,10 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Kind:
     for default in (*node.args.defaults, *node.args.kw_defaults):
         if default is not None:
             used(frame, default, value(frame, default))
-    kept = frame.copy()
+    branch = frame.copy()
     frame.shadow(node)
     used(frame, node.body, value(frame, node.body))
-    frame.leave(node, kept)
+    frame.leave(node, branch)
     return PLAIN
 
 

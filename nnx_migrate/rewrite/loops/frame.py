@@ -122,8 +122,8 @@ class Frame:
             frame = frame.outer
         if frame is None:
             return PLAIN
-        held = frame.names if frame is self else frame.kinds
-        kind = held.get(node.id, PLAIN)
+        kinds = frame.names if frame is self else frame.kinds
+        kind = kinds.get(node.id, PLAIN)
         if isinstance(kind, Unsure):
             return self.problem(node, f"what {node.id} is here is not known: {kind.reason}")
         if frame is not self and is_special(kind):
@@ -193,10 +193,10 @@ class Frame:
             frame = frame.outer
         if frame is not None and flow.is_parameter:
             frame.summary.fields.setdefault(flow.key, set()).add(name)
-        held = dict(flow.fields).get(name, "")
-        if not held:
+        name_of_field = dict(flow.fields).get(name, "")
+        if not name_of_field:
             self.problem(node, f"the state's {name} is read of a state that has no name")
-        return held
+        return name_of_field
 
     def replace(self, node: ast.AST, flow: Flow, fields: Iterable[str]) -> tuple[str, ...]:
         """The variables of fields of a flow's state that get other values."""
@@ -275,8 +275,8 @@ class Frame:
         owed = self.owed - branch[2]
         self.restore(branch)
         self.owed |= owed
-        held = {flow.key for flow in flows_of(result)} if holds_updates(result) else set()
-        if owed - held:
+        flow_keys = {flow.key for flow in flows_of(result)} if holds_updates(result) else set()
+        if owed - flow_keys:
             self.problem(
                 node, "running statistics that apply returned here are not kept in the state"
             )

@@ -93,7 +93,7 @@ def read_gradients(frame: Frame, node: ast.Call, gradient: Gradient) -> Kind:
 
 def _of_lambda(frame: Frame, node: ast.Call, function: ast.Lambda, first: Kind) -> Kind:
     """What a lambda gives whose first argument are parameters; it is read where it stands."""
-    kept = frame.copy()
+    branch = frame.copy()
     frame.shadow(function)
     if isinstance(first, Params | Variables) and function.args.args:
         name = function.args.args[0].arg
@@ -110,7 +110,7 @@ def _of_lambda(frame: Frame, node: ast.Call, function: ast.Lambda, first: Kind) 
             frame.problem(one, "part of the state is handed to a lambda")
     result = frame.value(frame, function.body)
     frame.escape(function.body, result)
-    frame.leave(function.body, kept, result)
+    frame.leave(function.body, branch, result)
     return result
 
 

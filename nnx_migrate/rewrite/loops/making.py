@@ -42,7 +42,7 @@ def before(
         keywords = {one.arg: one.value for one in _keywords(node)}
         if "tx" in keywords:
             lines.append(NewOptimizer(optimizer, model_name, keywords["tx"]))
-        lines += [NewValues((held,), (keywords[name],)) for name, held in named.fields]
+        lines += [NewValues((variable,), (keywords[name],)) for name, variable in named.fields]
     lines += frame.updates
     frame.updates = []
     return kind, lines

@@ -181,9 +181,9 @@ def _names(
     if isinstance(kind, State) and name in summary.optimizers:
         yield (optimizer if keyword else None), frame.need_optimizer(flow)
     needed = summary.fields.get(name, set()) if isinstance(kind, State) else set()
-    for field, held in summary.values.get(name, {}).items():
+    for field, variable in summary.values.get(name, {}).items():
         if field in needed:
-            yield (held if keyword else None), frame.need_field(node, flow, field)
+            yield (variable if keyword else None), frame.need_field(node, flow, field)
 
 
 def _check_inside(frame: Frame, node: ast.Call, definition: ast.FunctionDef) -> None:

@@ -116,7 +116,9 @@ def _replacements(
         return
     yield from pair[: 1 + (name in summary.optimizers)]
     needed = summary.fields.get(name, set())
-    yield from ((held, "") for field, held in summary.values[name].items() if field in needed)
+    yield from (
+        (variable, "") for field, variable in summary.values[name].items() if field in needed
+    )
 
 
 def _parameters(
@@ -170,15 +172,15 @@ def _settle(frame: Frame, node: ast.FunctionDef, summary: Summary) -> None:
     if falls and frame.owed:
         frame.problem(node, "running statistics that apply returned are not kept in the state")
     summary.result = result
-    kept = {
+    remaining = {
         flow.key for one in _states(result or PLAIN) for flow in flows_of(one) if flow.is_parameter
     }
-    for name in summary.updates - kept:
+    for name in summary.updates - remaining:
         if name in summary.params:
             frame.problem(node, f"{node.name} updates {name} and does not return it")
     for _, one in frame.results:
-        lost = {f.key for k in _states(one) for f in flows_of(k)}
-        if kept - lost:
+        flow_keys = {f.key for k in _states(one) for f in flows_of(k)}
+        if remaining - flow_keys:
             frame.problem(node, f"{node.name} returns the state in some cases only")
 
 

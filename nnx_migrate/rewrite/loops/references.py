@@ -27,8 +27,8 @@ def stray_references(program: Program, function: ast.FunctionDef, home: Module) 
 
 def stray_alias(program: Program, function: int) -> Problem | None:
     """A place in another file that takes the function by a name that holds it."""
-    for home, alias, held in program.aliases:
-        if held != function or alias == program.nodes[function][0].name:
+    for home, alias, target in program.aliases:
+        if target != function or alias == program.nodes[function][0].name:
             continue
         for module in program.project.modules.values():
             if module.name == home:

@@ -123,6 +123,6 @@ def _check_result(frame: Frame, node: ast.Return, kind: Kind) -> None:
         stats = {flow.key for one in made if isinstance(one, Stats) for flow in flows_of(one)}
         if stats and (stats != whole or len(whole) > 1):
             frame.problem(node, "running statistics are returned beside another model")
-    kept = {flow.key for flow in flows_of(kind)} if holds_updates(kind) else set()
-    if frame.owed - kept:
+    flow_keys = {flow.key for flow in flows_of(kind)} if holds_updates(kind) else set()
+    if frame.owed - flow_keys:
         frame.problem(node, "running statistics that apply returned are not kept in the state")

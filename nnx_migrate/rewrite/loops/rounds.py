@@ -31,9 +31,9 @@ def read_program(program: Program, modules: Iterable[Module]) -> bool:
         return False
     # What nobody has come to by now is a value of other code, which functions hand each other as it is.
     program.rest, program.causes, links = PLAIN, program.problems, program.links
-    settled = _settles(program, known)
+    is_stable = _settles(program, known)
     program.links |= links
-    return settled
+    return is_stable
 
 
 def _settles(program: Program, modules: Sequence[Module]) -> bool:

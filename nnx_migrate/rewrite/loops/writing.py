@@ -134,8 +134,8 @@ def _construct(node: cst.Call, *, is_compiled: bool) -> Expression:
 
 
 def _without(node: cst.Call, keywords: frozenset[str]) -> cst.Call:
-    kept = [one for one in node.args if not (one.keyword and one.keyword.value in keywords)]
-    return node.with_changes(args=_with_end(kept, node.args))
+    arguments = [one for one in node.args if not (one.keyword and one.keyword.value in keywords)]
+    return node.with_changes(args=_with_end(arguments, node.args))
 
 
 def _with_end(args: list[cst.Arg], before: Sequence[cst.Arg]) -> list[cst.Arg]:

@@ -51,8 +51,8 @@ _SAME = frozenset(
 
 def may_hold(project: Project, value: ast.expr, scope: Scope, kind: Kind) -> bool:
     """Whether an expression may be of a kind, or hold what is: ``HEADS["dense"]`` of a table of modules."""
-    held = _holders(project, kind)
-    return any(one is None or one in held for one in _sources(project, value, scope, kind))
+    holders = _holders(project, kind)
+    return any(one is None or one in holders for one in _sources(project, value, scope, kind))
 
 
 def may_take_module(cls: ClassInfo, field: str) -> bool:
@@ -95,10 +95,10 @@ def _may_build(project: Project, callee: ast.expr, scope: Scope) -> bool:
     """Whether what is called may be a class of modules: ``TABLE[name](3)``, not ``jax.grad(loss)(params)``."""
     match callee:
         case ast.Name() | ast.Attribute():
-            held = _holders(project, Kind.MAKER)
+            holders = _holders(project, Kind.MAKER)
             sources = _sources(project, callee, scope, Kind.MAKER)
             return any(
-                one is None or (one in held and not one[0].endswith("()")) for one in sources
+                one is None or (one in holders and not one[0].endswith("()")) for one in sources
             )
         case ast.Call(func=function):
             symbol = project.resolve(function, scope)

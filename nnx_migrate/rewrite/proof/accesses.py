@@ -60,8 +60,8 @@ class Access:
             return self.word in (None, cls.node.name)
         if self.module not in class_homes(project)[cls.name]:
             return False
-        asked = project.canonical(f"{self.module}.{self.word}")
-        return self.word in (None, cls.node.name) or asked == cls.name
+        symbol = project.canonical(f"{self.module}.{self.word}")
+        return self.word in (None, cls.node.name) or symbol == cls.name
 
 
 def accesses(project: Project, places: Places) -> Iterator[Access]:
@@ -158,8 +158,8 @@ class _Reader:
             case ast.Attribute() | ast.Compare() | ast.Expr():
                 return
             case _:
-                taken = attribute_uses(self.project).of(self.module, value)
-                words = [None] if taken is None else taken
+                names = attribute_uses(self.project).of(self.module, value)
+                words = [None] if names is None else names
         homes = (symbol, *self._handing_on(symbol))
         bound = [(home, word) for word in words for home in homes]
         yield from self._bound(node, bound, f"names of {symbol} are computed here")

@@ -99,8 +99,8 @@ def _comparison_doubts(
     scope = Scope(module).around(node)
     symbols = {project.resolve(one, scope) for one in named}
     for field, classes in holders.items():
-        for cls, held in classes.items():
-            if not symbols.isdisjoint(held):
+        for cls, field_names in classes.items():
+            if not symbols.isdisjoint(field_names):
                 yield cls, Doubt(module.path, node.lineno, _COMPARED.format(field))
 
 

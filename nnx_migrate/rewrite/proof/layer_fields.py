@@ -47,8 +47,8 @@ def layer_field_reads(finder: Held, module: Module) -> Iterator[tuple[str, Doubt
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
         for name, layer in finder.get(_read_of(module, node.value) or "", ()):
-            kept = layer.attributes is None or layer.attributes.get(node.attr) == node.attr
-            if node.attr in layer.fields and not kept:
+            has_same_name = layer.attributes is None or layer.attributes.get(node.attr) == node.attr
+            if node.attr in layer.fields and not has_same_name:
                 reason = f"{node.attr} of nn.{layer.name} is read here, which NNX's may not keep"
                 yield name, Doubt(module.path, node.lineno, reason)
 

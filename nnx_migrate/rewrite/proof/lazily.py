@@ -131,9 +131,9 @@ class _Judge:
             return found, field_modules.read(module, places)
 
         paths = {name: module.path for name, module in self.project.modules.items()}
-        for found, taken in self.team.each(paths, read).values():
+        for found, names in self.team.each(paths, read).values():
             yield from found
-            field_modules.add(taken)
+            field_modules.add(names)
         yield from apart["members"]
         yield from field_modules.doubts()
 
@@ -265,11 +265,11 @@ class _Judge:
         if not any(met.values()):
             return
         plain = plain_members(self.project, cls)
-        kept = own_names(self.attempt.texts, cls)
+        own = own_names(self.attempt.texts, cls)
         sized = any(map(_is_hidden, self.attempt.decisions.conversions[cls.name].new_arguments))
         for name, every in met.items():
             for one in every:
-                if sized or name not in kept or not (one.is_supported or name in plain):
+                if sized or name not in own or not (one.is_supported or name in plain):
                     yield one
                     break
 

@@ -211,8 +211,8 @@ def _item(
 
 def _filter_items(items: list[tuple[bool | None, Value]], node: ast.expr) -> Value:
     """The items that are certainly there, then what may follow from the first doubtful one on."""
-    possible = [(kept, value) for kept, value in items if kept is not False]
-    doubtful = next((i for i, (kept, _) in enumerate(possible) if kept is None), None)
+    possible = [(condition, value) for condition, value in items if condition is not False]
+    doubtful = next((i for i, (condition, _) in enumerate(possible) if condition is None), None)
     values = tuple(value for _, value in possible)
     if doubtful is None:
         return Sequence(values, is_list=True)

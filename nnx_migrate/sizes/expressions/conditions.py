@@ -97,8 +97,8 @@ def _is_instance(
     interpreter: Interpreter, value: ast.expr, cls: ast.expr, frame: Frame
 ) -> bool | Expr | None:
     """``isinstance`` of submodules: which one it is hangs on no call argument."""
-    held = interpreter.evaluate(value, frame)
-    options = held.options if isinstance(held, Choice) else (held,)
+    content = interpreter.evaluate(value, frame)
+    options = content.options if isinstance(content, Choice) else (content,)
     symbol = interpreter.project.resolve(cls, frame.scope)
     is_of_modules = symbol in interpreter.project.linen or is_linen(symbol)
     answers = {

@@ -25,8 +25,8 @@ class Before:
 
     def restore(self) -> None:
         """Go back to it."""
-        for space, held in self._held:
-            for name, old in held.items():
+        for space, values in self._held:
+            for name, old in values.items():
                 new = space.get(name)
                 if new is not old and new != old:
                     self._changed.add((id(space), name))
@@ -35,8 +35,8 @@ class Before:
     def lose(self) -> None:
         """Take for unknown what any of the readings has changed."""
         self.restore()
-        for space, held in self._held:
-            for name in held:
+        for space, values in self._held:
+            for name in values:
                 if (id(space), name) in self._changed:
                     space[name] = Unknown("an operand that may not run changes it")
 

@@ -98,8 +98,8 @@ def _index_tail(
     frame: Frame,
 ) -> Value:
     consumed = sum(1 for p in after if not _adds_axis(p))
-    kept = array.last_sizes(consumed) if consumed else ()
-    tail = _left(interpreter, kept, after, frame)
+    sizes = array.last_sizes(consumed) if consumed else ()
+    tail = _left(interpreter, sizes, after, frame)
     removed = sum(1 for p in before if not isinstance(p, ast.Slice) and not _adds_axis(p))
     changed = sum(1 for p in before if not _adds_axis(p))
     more = sum(1 for p in before if _adds_axis(p)) - removed + len(tail) - consumed
@@ -193,11 +193,11 @@ def _gather(
     frame: Frame,
 ) -> Array:
     """Indexing by arrays: their axes stand where the indexed ones were, or in front if those lie apart."""
-    used, kept = (sum(1 for p in side if not _adds_axis(p)) for side in (before, after))
-    sizes: Sizes = [*[None] * used, _OPEN, *(array.last_sizes(kept) if kept else ())]
+    used, axes_behind = (sum(1 for p in side if not _adds_axis(p)) for side in (before, after))
+    sizes: Sizes = [*[None] * used, _OPEN, *(array.last_sizes(axes_behind) if axes_behind else ())]
     if array.rank is not None:
         sizes = [*array.last_sizes(array.rank)]
-    fill = len(sizes) - used - kept
+    fill = len(sizes) - used - axes_behind
     parts = [*before, *([ast.Slice()] * fill), *after]
     made: Sizes = []
     for part in parts:

@@ -87,8 +87,10 @@ def item_of(
         case Library() if base == VARIABLES:
             return base
         case Choice(options=options):
-            held = [one for one in options if is_none(one) is not True] or options
-            return join_all(None, [item_of(interpreter, one, key, index, frame) for one in held])
+            containers = [one for one in options if is_none(one) is not True] or options
+            return join_all(
+                None, [item_of(interpreter, one, key, index, frame) for one in containers]
+            )
         case Sequence():
             return _of_sequence(interpreter, base, key, index, frame)
         case ExtendedList():

@@ -276,8 +276,8 @@ class _Search:
             where, value = Scope(definition[0]), definition[1]
         elif isinstance(table, ast.Name):
             match scope.lookup(table.id):
-                case Assignment(value=held):
-                    value = held
+                case Assignment(value=content):
+                    value = content
                 case Several(bindings=bindings):
                     every = [one.value for one in bindings if isinstance(one, Assignment)]
                     value = every[0] if every else table

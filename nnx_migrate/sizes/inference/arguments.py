@@ -43,22 +43,24 @@ def name_arguments(
     whole = {path for path, axis in inputs.values() if axis != -1}
     paths = list(dict.fromkeys(path for path, _ in inputs.values()))
     first = _first_argument(analysis)
-    taken = set(analysis.root.info.field_names) | _local_sizes(analysis) | set(analysis.opaque)
+    used_names = set(analysis.root.info.field_names) | _local_sizes(analysis) | set(analysis.opaque)
     if analysis.root.info.function is not None:
-        taken |= {one.arg for one in each(analysis.root.info.function, ast.arg)}
+        used_names |= {one.arg for one in each(analysis.root.info.function, ast.arg)}
     arguments = {}
     named: dict[str, str] = {}  # path -> argument name: axes of one input share theirs
     for name, (path, axis) in inputs.items():
         if ex.opaque_local(path) is not None:
-            arguments[name] = _opaque_argument(analysis, name, path, first_inputs.get(name), taken)
-            taken.add(arguments[name].name)
+            arguments[name] = _opaque_argument(
+                analysis, name, path, first_inputs.get(name), used_names
+            )
+            used_names.add(arguments[name].name)
             continue
         is_whole = path in whole
         text = _argument_name(
             path, is_whole, paths == [path] and path == first and not analysis.opaque
         )
         alike = [one for one, (other, _) in inputs.items() if other == path]
-        others = taken | {t for p, t in named.items() if p != path}
+        others = used_names | {t for p, t in named.items() if p != path}
         while text in others or is_taken(analysis, text, path, alike):
             text = f"input_{text}"
         named[path] = text
@@ -75,8 +77,8 @@ def name_arguments(
         )
     found = analysis.root.info.find(METHOD)
     for name in facts:
-        arguments[name] = fact_argument(name, found[1] if found else None, taken)
-        taken.add(arguments[name].name)
+        arguments[name] = fact_argument(name, found[1] if found else None, used_names)
+        used_names.add(arguments[name].name)
     return arguments
 
 

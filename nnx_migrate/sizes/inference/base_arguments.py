@@ -114,7 +114,7 @@ def _substitutions(
     analysis: ClassAnalysis, base: ClassSizes, init_sizes: InitSizes, pairs: Collection[_Pair]
 ) -> Mapping[str, str]:
     """What makes the base's texts those of the class; arguments of the same name and text are left."""
-    asked = {one.name for one in base.new_arguments if one.fact is None}
+    size_names = {one.name for one in base.new_arguments if one.fact is None}
     known = {
         one.name
         for one in (*init_sizes.arguments.values(), *analysis.opaque.values())
@@ -124,7 +124,7 @@ def _substitutions(
     for pair in pairs:
         if not pair.here or not pair.there:
             continue
-        for name, text in _bound(_parse(pair.there), _parse(pair.here), asked):
+        for name, text in _bound(_parse(pair.there), _parse(pair.here), size_names):
             if _is_spelled(analysis, text, known):
                 substitutions.setdefault(name, text)
     return {name: text for name, text in substitutions.items() if name != text}

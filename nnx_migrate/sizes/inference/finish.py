@@ -45,13 +45,13 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         for key, entries in analysis.interpreter.carries.items()
     }
     exported = [last.text] if last and analysis.exports_out_features else []
-    carried = used_carries(every, [*_site_sizes(sites), *statics.values(), *exported])
+    carries = used_carries(every, [*_site_sizes(sites), *statics.values(), *exported])
     whole = _whole_shapes(analysis)
-    needed = needed_inputs(analysis, sites, carried) | set(whole.values())
+    needed = needed_inputs(analysis, sites, carries) | set(whole.values())
     needed |= {n for n in (last.names if last else ()) if _path(n) in analysis.shapes}
-    arguments = name_arguments(analysis, needed, entered_at(analysis, sites, carried))
+    arguments = name_arguments(analysis, needed, entered_at(analysis, sites, carries))
     rename = renamer(analysis, arguments)
-    found = _init_sizes(analysis, sites, carried, needed, arguments, rename)
+    found = _init_sizes(analysis, sites, carries, needed, arguments, rename)
     return ClassSizes(
         new_arguments=tuple(
             {a.name: a for a in (*arguments.values(), *analysis.opaque.values())}.values()
@@ -70,7 +70,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
         out_features=(
             rename(last.text)
-            if last and _exportable(last, needed, _names(every) - _names(carried))
+            if last and _exportable(last, needed, _names(every) - _names(carries))
             else None
         ),
         exports_out_features=analysis.exports_out_features,

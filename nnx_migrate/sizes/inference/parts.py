@@ -20,12 +20,12 @@ def reaching(analysis: ClassAnalysis) -> tuple[frozenset[str], ...]:
     for module in analysis.interpreter.submodules.values():
         uses = analysis.root.records.get(id(module.call), [])
         if uses and makes_variables(analysis, module):
-            wanted = _ways([one for one in uses if one.entry == METHOD])
+            targets = _ways([one for one in uses if one.entry == METHOD])
             entries = {one.entry for one in uses}
             whole = (
                 name
                 for name in entries
-                if _covers(_ways([one for one in uses if one.entry == name]), wanted)
+                if _covers(_ways([one for one in uses if one.entry == name]), targets)
             )
             found.append(frozenset({METHOD, *whole}))
     return tuple(dict.fromkeys(found))
@@ -33,11 +33,11 @@ def reaching(analysis: ClassAnalysis) -> tuple[frozenset[str], ...]:
 
 def check_whole(analysis: ClassAnalysis, module: Instance, uses: list[Use]) -> None:
     """Note where the initial call reaches a module, and not all that it builds."""
-    wanted = _ways(uses)
-    if not wanted:
+    targets = _ways(uses)
+    if not targets:
         return
     for methods in analysis.sizes_of(module.info.name).reaching:
-        if not _covers(_ways([one for one in uses if one.method in methods]), wanted):
+        if not _covers(_ways([one for one in uses if one.method in methods]), targets):
             analysis.problems.append((module.call or analysis.root.info.node, PART))
             return
 

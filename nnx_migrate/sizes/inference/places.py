@@ -285,10 +285,10 @@ def _first_item(
 ) -> str | None:
     """Scope name of the first item of a list that ``setup`` assigns to an attribute."""
     found = submodule_path(analysis, call, parents)
-    held = parents[found.outer] if found is not None else None
-    if found is None or not isinstance(held, ast.ListComp) or has_name(found.outer):
+    holder = parents[found.outer] if found is not None else None
+    if found is None or not isinstance(holder, ast.ListComp) or has_name(found.outer):
         return None
-    name = _target_name(parents[held], held)
+    name = _target_name(parents[holder], holder)
     return name and f"{name}_0{found.path}"
 
 

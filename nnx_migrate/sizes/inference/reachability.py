@@ -235,11 +235,13 @@ def note_handed_on(analysis: ClassAnalysis, module: Submodule | Instance, uses: 
         one
         for one in analysis.interpreter.submodules.values()
         if isinstance(one, Instance)
-        and any(held is module for field in one.fields.values() for held in held_modules(field))
+        and any(
+            one_held is module for field in one.fields.values() for one_held in held_modules(field)
+        )
     ]
     records = analysis.root.records
-    wanted = [way for one in holders for way in ways(records.get(id(one.call), []))]
-    is_called = all(any(one <= {*way} for one in found) for way in wanted)
+    needed_ways = [way for one in holders for way in ways(records.get(id(one.call), []))]
+    is_called = all(any(one <= {*way} for one in found) for way in needed_ways)
     if not is_called and makes_variables(analysis, module):
         analysis.lazy.add(id(module.call))
 
@@ -252,8 +254,8 @@ def _note_open(
     What is never known decides the first call.
     """
     assert module.call is not None
-    if asked := _missing_facts(analysis, ways, size_arguments):
-        analysis.untold.append(Untold(module.call, _OPEN, asked))
+    if facts := _missing_facts(analysis, ways, size_arguments):
+        analysis.untold.append(Untold(module.call, _OPEN, facts))
     else:
         analysis.lazy.add(id(module.call))
 

@@ -25,10 +25,10 @@ def _reads(method: ast.FunctionDef) -> Iterator[ast.AST]:
     if method.name == "setup":
         return  # its arrays exist in ``__init__``, too
     made = set(_parameters(method))
-    held = _holders(method, made)
+    holders = _holders(method, made)
     for node in walk(method):
         if isinstance(node, ast.Name):
-            if node.id in held and isinstance(node.ctx, ast.Load):
+            if node.id in holders and isinstance(node.ctx, ast.Load):
                 yield node
         elif isinstance(node, ast.expr) and _has_shape(node, made):
             yield node

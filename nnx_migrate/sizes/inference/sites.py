@@ -39,10 +39,10 @@ def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     uses = [use for use in analysis.root.records.get(id(module.call), []) if use.primary]
     if uses and all(use.is_open for use in uses):
         note_unseen(analysis, module)
-    asked = set(analysis.opaque)
+    argument_names = set(analysis.opaque)
     site = _lazily(analysis, _site_of(analysis, module))
     if site.is_lazy:  # its first call shows the sizes that it was about to ask for
-        for name in analysis.opaque.keys() - asked:
+        for name in analysis.opaque.keys() - argument_names:
             del analysis.opaque[name]
     in_function = id(site.call) in analysis.interpreter.through_functions
     site = replace(site, in_function=in_function or site.kind is SiteKind.FUNCTION)

@@ -46,8 +46,8 @@ def size_text(
 
 def _named_by_facts(inputs: set[str]) -> set[str]:
     """Sizes of parameters of which the size itself asks whether they are given, and those facts."""
-    asked = {ex.input_of(one)[0] for one in inputs if ex.fact_of(one)}
-    return {one for one in inputs if ex.input_of(one)[0] in asked}
+    parameters = {ex.input_of(one)[0] for one in inputs if ex.fact_of(one)}
+    return {one for one in inputs if ex.input_of(one)[0] in parameters}
 
 
 def asked_size(

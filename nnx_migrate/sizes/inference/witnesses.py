@@ -229,13 +229,13 @@ def hangs_on_fields(child: ClassSizes, argument: SizeArgument) -> bool:
     """
     facts = {one.name for one in child.new_arguments if one.fact is not None}
     carries = [one for loop in child.loop_carries.values() for one in loop]
-    held = {
+    texts = {
         argument.name,
         *(one.name for one in carries if argument.name in (one.before, one.after)),
     }
     reached = [
         set(re.findall(r"\w+", site.condition))
         for site in child.sites.values()
-        if site.condition not in (None, "False") and held & {*site.sizes.values()}
+        if site.condition not in (None, "False") and texts & {*site.sizes.values()}
     ]
     return argument.submodule is not None and any(not one & facts for one in reached)

@@ -71,10 +71,10 @@ def _without(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Value:
             call.want_rank(array)
             return array.of((None,), -gone_axes)
         return call.behind(array, max(axes), -gone_axes)
-    gone = {axis % array.rank for axis in axes}
+    removals = {axis % array.rank for axis in axes}
     sizes = array.last_sizes(array.rank)
-    kept = [size for i, size in enumerate(sizes) if i not in gone]
-    return Array(tuple(kept), len(kept))
+    rest = [size for i, size in enumerate(sizes) if i not in removals]
+    return Array(tuple(rest), len(rest))
 
 
 def _has(array: Array, axes: tuple[int, ...]) -> bool:
@@ -100,9 +100,9 @@ def _reduce(call: LibraryCall) -> Value:
         return Unknown("an axis that the array lacks")
     if array.rank is None:
         return _ones(call, array, axes)
-    gone = {one % array.rank for one in axes}
+    removals = {one % array.rank for one in axes}
     sizes = enumerate(array.last_sizes(array.rank))
-    return Array(tuple(ex.literal(1) if i in gone else s for i, s in sizes), array.rank)
+    return Array(tuple(ex.literal(1) if i in removals else s for i, s in sizes), array.rank)
 
 
 def _mask(call: LibraryCall, array: Array, mask: Array | None) -> Array:
@@ -170,8 +170,8 @@ def _moveaxis(call: LibraryCall) -> Value:
         call.want_rank(array)
         return array.of((None,))
     sizes = list(array.last_sizes(array.rank))
-    moved = sizes.pop(source % array.rank)
-    sizes.insert(target % array.rank, moved)
+    size = sizes.pop(source % array.rank)
+    sizes.insert(target % array.rank, size)
     return Array(tuple(sizes), array.rank)
 
 

@@ -36,10 +36,10 @@ def _vmap(call: LibraryCall) -> Value:
     axes, out = call.get(1, "in_axes"), call.number(2, "out_axes", 0)
 
     def run_mapped(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        taken = _axis_of_each(axes, len(args))
-        if taken is None or out is None:
+        in_axes = _axis_of_each(axes, len(args))
+        if in_axes is None or out is None:
             return Unknown("vmap over axes nobody knows")
-        inner = [_without(call, one, axis) for one, axis in zip(args, taken, strict=True)]
+        inner = [_without(call, one, axis) for one, axis in zip(args, in_axes, strict=True)]
         named = {key: _without(call, one, 0) for key, one in kwargs.items()}
         values = [*inner, *named.values()]
         if any(one is None for one in values):
@@ -47,7 +47,7 @@ def _vmap(call: LibraryCall) -> Value:
         arrays = tuple(one for one in inner if one is not None)
         known = {key: one for key, one in named.items() if one is not None}
         size = _mapped_size(
-            [*zip(args, taken, strict=True), *((one, 0) for one in kwargs.values())]
+            [*zip(args, in_axes, strict=True), *((one, 0) for one in kwargs.values())]
         )
         return _with(_run(call, function, arrays, known), out, size)
 

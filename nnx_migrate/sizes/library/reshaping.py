@@ -37,8 +37,8 @@ def _reshape_open(
     new = shapes.NewShape(new_axes)
     part = shapes.reshape(Array(tuple(old), len(old)), new, call.interpreter.facts)
     if not old or source != array:
-        kept = [None if size is not None and size.text == "-1" else size for size in new_axes]
-        return Array((*lead, *kept), least=len(kept))
+        sizes = [None if size is not None and size.text == "-1" else size for size in new_axes]
+        return Array((*lead, *sizes), least=len(sizes))
     return Array((*lead, *part.tail), least=len(part.tail))
 
 

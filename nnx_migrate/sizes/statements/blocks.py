@@ -168,9 +168,9 @@ def _skip(part: ast.AST, frame: Frame) -> None:
 
 def _add_to(interpreter: Interpreter, target: ast.expr, result: Value, frame: Frame) -> None:
     """``target += value``, which changes a list or dict in place."""
-    held = frame.env.get(target.id) if isinstance(target, ast.Name) else None
+    old = frame.env.get(target.id) if isinstance(target, ast.Name) else None
     lists = Sequence | RepeatedItem | ExtendedList | ConcatenatedList
-    if isinstance(target, ast.Name) and isinstance(held, lists | Record):
+    if isinstance(target, ast.Name) and isinstance(old, lists | Record):
         frame.change(target.id, result)
     else:
         assign(interpreter, target, result, frame)

@@ -127,12 +127,12 @@ def _grew(old: Value, latest: Value) -> bool:
 def _same_axes(old: Value, before: Array, start: Array, latest: Array) -> Value:
     """The array ``before`` of ``old`` without the axes that a round changes; the last one stays."""
     common = common_axes(start, latest)
-    kept = common.with_last(before.axis(-1)) if before.rank != 0 else before
-    width = max(len(before.tail), len(kept.tail))
-    ranks = [(one.rank, one.least, one.origin) for one in (before, kept)]
-    if ranks[0] == ranks[1] and before.last_sizes(width) == kept.last_sizes(width):
+    result = common.with_last(before.axis(-1)) if before.rank != 0 else before
+    width = max(len(before.tail), len(result.tail))
+    ranks = [(one.rank, one.least, one.origin) for one in (before, result)]
+    if ranks[0] == ranks[1] and before.last_sizes(width) == result.last_sizes(width):
         return old
-    return kept
+    return result
 
 
 def lose(entry: Entry, name: str) -> None:

@@ -66,7 +66,7 @@ def _restore(interpreter: Interpreter, before: _Snapshot) -> None:
 def settled_entry(rounds: Rounds) -> Entry:
     """Run rounds until their end agrees with their start; the last run is the one that counts."""
     interpreter, before = rounds.interpreter, _snapshot(rounds.interpreter)
-    entry, settled = Entry(dict(rounds.frame.env)), set[str]()
+    entry, stable_names = Entry(dict(rounds.frame.env)), set[str]()
     for name in shrinking_locals(rounds.statement):
         if isinstance(entry.values.get(name), Argument):
             entry.values[name] = Unknown("what is left of a tuple or an array")
@@ -81,8 +81,8 @@ def settled_entry(rounds: Rounds) -> Entry:
             if entry.symbols:
                 interpreter.carrying.pop()
         changed = [weaken(rounds, entry, begun, end) for end in ends]
-        moved = _moving_names(entry, begun, ends)
-        if not any(changed) and not _follow(rounds, entry, ends, moved, settled):
+        moving_names = _moving_names(entry, begun, ends)
+        if not any(changed) and not _follow(rounds, entry, ends, moving_names, stable_names):
             return entry
 
 
@@ -135,10 +135,10 @@ def _symbol(rounds: Rounds, name: str) -> str:
     The class's code may have locals of any name, which move into ``__init__`` with it.
     """
     symbols, place = rounds.interpreter.symbols, (rounds.statement, name)
-    taken = rounds.interpreter.root.info.local_names
+    used_names = rounds.interpreter.root.info.local_names
     if place not in symbols:
         stem = f"{name}_features" if rounds.frame.own else f"{ex.FOREIGN}{name}_features"
-        symbols[place] = unused_name(stem, taken | {*symbols.values()})
+        symbols[place] = unused_name(stem, used_names | {*symbols.values()})
     return symbols[place]
 
 

@@ -108,13 +108,13 @@ def run_while(interpreter: Interpreter, statement: ast.While, frame: Frame) -> N
         start, frame.jumps = dict(frame.env), []
         with interpreter.under(None):
             interpreter.run(statement.body, frame)
-        kept = dict(start)
+        snapshot = dict(start)
         for end in (dict(frame.env), *frame.jumps):
-            for name, old in kept.items():
-                kept[name] = widen(old, end.get(name, old), name, statement.lineno)
-        changed = [name for name, old in start.items() if kept[name] != old]
+            for name, old in snapshot.items():
+                snapshot[name] = widen(old, end.get(name, old), name, statement.lineno)
+        changed = [name for name, old in start.items() if snapshot[name] != old]
         is_settled = not changed and frame.env.keys() <= start.keys()
-        frame.env = {**frame.env, **kept}
+        frame.env = {**frame.env, **snapshot}
         if is_settled:
             break
     else:

@@ -60,9 +60,9 @@ def widen(old: Value, new: Value, name: str, line: int) -> Value:
     one, two = as_array(old), as_array(new)
     if one is not None and two is not None:
         return common_axes(one, two)
-    held, added = items_of(old), items_of(new)
-    if held is not None and added is not None:
-        return RepeatedItem(_join([*held, *added], name, line)) if held or added else old
+    items, added = items_of(old), items_of(new)
+    if items is not None and added is not None:
+        return RepeatedItem(_join([*items, *added], name, line)) if items or added else old
     return Unknown("a loop changes it", first=old)
 
 
@@ -101,8 +101,8 @@ def forgotten(value: Value, names: set[str]) -> Value:
     """The value without sizes that read one of ``names``."""
     match value:
         case Array(tail=tail) if any(one and one.names & names for one in tail):
-            kept = tuple(None if one and one.names & names else one for one in tail)
-            return value.of(kept)
+            sizes = tuple(None if one and one.names & names else one for one in tail)
+            return value.of(sizes)
         case Sequence() if type(value) is Sequence:
             return Sequence(tuple(forgotten(one, names) for one in value.items), value.is_list)
         case RepeatedItem(item=item):

@@ -41,9 +41,9 @@ def _dot_general(call: LibraryCall) -> Value:
     if len(counted) != len(axes) or right.rank == len(axes):
         return Unknown("a product whose last axis is the left side's")
     sizes = right.last_sizes(right.rank)
-    kept = tuple(size for axis, size in enumerate(sizes) if axis not in counted)
-    rank = left.rank + len(kept) - len(axes) if left.rank is not None else None
-    return Array(kept, rank, least=len(kept))
+    rest = tuple(size for axis, size in enumerate(sizes) if axis not in counted)
+    rank = left.rank + len(rest) - len(axes) if left.rank is not None else None
+    return Array(rest, rank, least=len(rest))
 
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {

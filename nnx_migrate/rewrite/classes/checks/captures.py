@@ -39,15 +39,15 @@ def check_captures(
       Refused: the copy of a module would call the module that it is a copy of.
     """
     own = list(attributes)
-    held = {one.name for one in own if one.kind in MODULES} | _built_by_bases(cls)
-    data = {one.name for one in own if one.kind is Kind.PLAIN} - held
+    submodule_names = {one.name for one in own if one.kind in MODULES} | _built_by_bases(cls)
+    data = {one.name for one in own if one.kind is Kind.PLAIN} - submodule_names
     plain = plain_fields(project, cls) | data
     reads = ModuleReads(cls, plain)
     values = {id(one.value): one for one in own if one.kind in _STORED}
     for name, method in cls.methods.items():
         in_setup = name == "setup"
         captures = _Captures(
-            reads, receiver_of(method), items, held, _members(project), in_setup=in_setup
+            reads, receiver_of(method), items, submodule_names, _members(project), in_setup=in_setup
         )
         for statement in statements(method.body):
             stored = _stored_values(statement, values, items, in_setup=in_setup)
@@ -233,6 +233,6 @@ def _built_attributes(setup: ast.FunctionDef) -> Iterator[str]:
         for name in target_names(target)
     }
     for one in assignments:
-        held = names_in(one.value) & local
-        if held or any(each(one.value, _MAKING)):
+        names = names_in(one.value) & local
+        if names or any(each(one.value, _MAKING)):
             yield from (node.attr for node in one.targets if isinstance(node, ast.Attribute))

@@ -37,8 +37,8 @@ def check_collections(items: Mapping[int, Item]) -> None:
         if item.kind is ItemKind.STREAM or not isinstance(item.name, ast.Constant):
             continue
         name = str(item.name.value)
-        held = (item.kind, item.collection_text)
-        if collections.setdefault(name, held) != held:
+        kind = (item.kind, item.collection_text)
+        if collections.setdefault(name, kind) != kind:
             raise ClassRefused(
                 item.call,
                 f"two collections have {name!r}, and an NNX module has one attribute of a name",

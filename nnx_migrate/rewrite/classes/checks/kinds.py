@@ -89,12 +89,12 @@ class _Asking:
             match node:
                 case ast.Attribute(value=owner, attr="__class__") if self._is_part(owner, method):
                     yield node
-                case ast.Call(func=ast.Name(id=name), args=[asked, *_]) if name in _ASKS:
-                    if self._is_part(asked, method):
+                case ast.Call(func=ast.Name(id=name), args=[argument, *_]) if name in _ASKS:
+                    if self._is_part(argument, method):
                         yield node
-                case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kinds]):
+                case ast.Call(func=ast.Name(id="isinstance"), args=[argument, kinds]):
                     is_named = _are_named(self.project, scope, kinds)
-                    if not is_named and self._is_part(asked, method):
+                    if not is_named and self._is_part(argument, method):
                         yield node
                 case ast.Call():
                     arguments = given_values(node)
@@ -160,8 +160,8 @@ def _own_questions(function: FunctionNode, *, is_method: bool = False) -> Iterat
         parameters |= more
     for node in walk(function):
         match node:
-            case ast.Call(func=ast.Name(id=name), args=[asked, *_]) if name in words:
-                if any(one.id in parameters for one in each(asked, ast.Name)):
+            case ast.Call(func=ast.Name(id=name), args=[argument, *_]) if name in words:
+                if any(one.id in parameters for one in each(argument, ast.Name)):
                     yield node
             case ast.Attribute(value=ast.Name(id=name), attr="__class__") if name in parameters:
                 yield node

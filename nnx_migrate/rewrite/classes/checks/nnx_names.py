@@ -35,9 +35,9 @@ def check_nnx_names(cls: ClassInfo) -> None:
         or it defines one that NNX itself uses.
     """
     in_bodies = {name: owner for owner in reversed(cls.mro) for name in _body_names(owner)}
-    for taken in sorted(_instance_names(cls) & INTERNAL):
+    for attribute in sorted(_instance_names(cls) & INTERNAL):
         raise ClassRefused(
-            cls.node, f"NNX uses {taken!r} of its modules itself", "rename it", "names"
+            cls.node, f"NNX uses {attribute!r} of its modules itself", "rename it", "names"
         )
     for owner in _behind(cls):
         hidden = {name for name in _body_names(owner) & PUBLIC if in_bodies[name] is owner}
@@ -88,7 +88,7 @@ def _hasattr_name(call: ast.Call, receiver: str) -> str | None:
     match call:
         case ast.Call(
             func=ast.Name(id=function),
-            args=[ast.Name(id=name), ast.Constant(value=str() as asked), *_],
+            args=[ast.Name(id=name), ast.Constant(value=str() as question), *_],
         ) if function in _ASKS and name == receiver:
-            return asked
+            return question
     return None

@@ -61,10 +61,10 @@ def _check_own(cls: ClassInfo, function: ast.FunctionDef) -> None:
         one.func.id for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
     }
     own = {name for name in bound if name.startswith(OUT_VARIABLE)}
-    taken = (own | (called & {COUNTER})) & cls.local_names
-    taken |= {"rngs"} & (bound | (cls.module.table.keys() & cls.local_names))
-    if taken:
-        name = min(taken)
+    conflicts = (own | (called & {COUNTER})) & cls.local_names
+    conflicts |= {"rngs"} & (bound | (cls.module.table.keys() & cls.local_names))
+    if conflicts:
+        name = min(conflicts)
         raise ClassRefused(cls.node, f"its code uses the name {name!r}", "rename it", "names")
 
 
@@ -137,12 +137,12 @@ def check_class(
 def _check_bound(cls: ClassInfo, tree: ast.Module) -> None:
     made = {one.name: one for one in each(tree, ast.FunctionDef)}
     for name in cls.methods.keys() & made.keys():
-        lost = names_bound_below(cls.methods[name]) - names_bound_below(made[name])
+        missing_names = names_bound_below(cls.methods[name]) - names_bound_below(made[name])
         read = names_read(made[name])
-        if lost & read:
+        if missing_names & read:
             raise ClassRefused(
                 cls.methods[name],
-                f"the converted {name} reads {min(lost & read)!r}, which is not known there",
+                f"the converted {name} reads {min(missing_names & read)!r}, which is not known there",
                 "report this: the rewriter missed a name",
                 RULE,
             )

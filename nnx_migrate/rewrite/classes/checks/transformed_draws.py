@@ -116,8 +116,8 @@ class _Code:
                 return is_view and self.draws(function)
             case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
                 return self._is_class(value) or self.draws(inner)
-        held = isinstance(value, _HOLDING)
-        return held and any(self.draws(one) for one in ast.iter_child_nodes(value))
+        holds = isinstance(value, _HOLDING)
+        return holds and any(self.draws(one) for one in ast.iter_child_nodes(value))
 
     @property
     def _receiver(self) -> str:
@@ -147,8 +147,8 @@ class _Code:
                 return symbol.startswith(("functools.", "flax.linen.")) and self._makes(first)
             case ast.Subscript(value=inner):
                 return self._makes(inner)
-        held = isinstance(value, _HOLDING)
-        found = held and any(map(self._makes, ast.iter_child_nodes(value)))
+        holds = isinstance(value, _HOLDING)
+        found = holds and any(map(self._makes, ast.iter_child_nodes(value)))
         return found or self._is_class(value)
 
     def _is_class(self, node: ast.AST) -> bool:

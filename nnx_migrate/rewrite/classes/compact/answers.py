@@ -58,8 +58,8 @@ def refuse_answers(
         read = operands_of(item, moved_nodes) if _is_submodule(item) else ()
         if any(tainted_name(one, at, init_texts) for one in read):
             raise _refusal(item, "it is built with what only a call can ask")
-    asked = answers.steps.keys() - taint.steps.keys()
-    for item, is_alone in _dependent_items(steps, asked) if asked else ():
+    asking_steps = answers.steps.keys() - taint.steps.keys()
+    for item, is_alone in _dependent_items(steps, asking_steps) if asking_steps else ():
         if _is_submodule(item) and not (is_alone and _has_variables(item)):
             raise _refusal(item, "only a call can ask whether it is built")
 

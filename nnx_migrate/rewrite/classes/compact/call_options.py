@@ -156,8 +156,8 @@ def without_keywords(call: ast.Call, values: set[int]) -> Callable[[Renderer], E
     """Edit: the call without the keywords whose values are in ``values``."""
 
     def make(renderer: Renderer) -> Expression:
-        kept = [one for one in call.keywords if id(one.value) not in values]
-        arguments = [*map(renderer.argument, call.args), *map(renderer.keyword, kept)]
+        keywords = [one for one in call.keywords if id(one.value) not in values]
+        arguments = [*map(renderer.argument, call.args), *map(renderer.keyword, keywords)]
         found: Expression = made_call(renderer.render(call.func), *arguments, unit=renderer.unit)
         return found
 

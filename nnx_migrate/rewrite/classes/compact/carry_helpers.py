@@ -52,11 +52,11 @@ def counted_calls(
 def _mentions(cls: ClassInfo, name: str) -> int:
     """How often methods of the class name one of theirs; asking a cell for its carry is none."""
     methods = cls.every_method
-    asked = {
+    questions = {
         id(cell.carry_call.func) for method in methods for cell in carry_cells(method).values()
     }
     found = [one for method in methods for one in each(method, ast.Attribute) if one.attr == name]
-    return sum(id(one) not in asked for one in found)
+    return sum(id(one) not in questions for one in found)
 
 
 def _sites(method: ast.FunctionDef, sizes: ClassSizes) -> list[Site]:

@@ -34,11 +34,11 @@ def check_calls(
       Refused: parameters would depend on the path that Linen's ``init`` takes.
     """
     read = names_read(method)
-    held = SubmoduleFinder(items, wrappers, {}, called_names(method))
-    for later, names, item, key in _named(method.body, held, ()):
+    finder = SubmoduleFinder(items, wrappers, {}, called_names(method))
+    for later, names, item, key in _named(method.body, finder, ()):
         name = names[0]
-        wanted = [_Search(_readers(method, one), key if one == name else None) for one in names]
-        is_sure = item.may_stay_uncalled or any(_surely_read(later, one) for one in wanted)
+        searches = [_Search(_readers(method, one), key if one == name else None) for one in names]
+        is_sure = item.may_stay_uncalled or any(_surely_read(later, one) for one in searches)
         if not read.isdisjoint(names) and not is_sure:
             raise ClassRefused(
                 item.call,

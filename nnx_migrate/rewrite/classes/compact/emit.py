@@ -242,17 +242,17 @@ class Emitter:
 
     def _loop(self, step: Loop, indent: int) -> Sequence[Statement]:
         inner = indent + len(self._unit) * (1 + len(step.conditions))
-        carried = self.loop_carries.get(id(step.node), ())
-        body = replace(self, round_end=carried).statements(step.body, inner)
-        if not body and not carried:
+        carries = self.loop_carries.get(id(step.node), ())
+        body = replace(self, round_end=carries).statements(step.body, inner)
+        if not body and not carries:
             return []
         for one in reversed(step.conditions):
             test = without_comments(self.renderer.render(one))
             body = [when(test, body, unit=self._unit)]
-        body += updates(carried)
+        body += updates(carries)
         target = without_comments(self.renderer.render(step.target))
         over = without_comments(self.renderer.render(step.iterable))
-        return [*starts(carried), loop(target, over, body, self._unit)]
+        return [*starts(carries), loop(target, over, body, self._unit)]
 
 
 def needs_counter(steps: Sequence[Step], names: Mapping[int, Name]) -> bool:

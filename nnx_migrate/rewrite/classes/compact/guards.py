@@ -36,21 +36,21 @@ def guards_of(
     def is_guard(node: ast.stmt) -> bool:
         match node:
             case ast.If(test=test, body=[ast.Raise(exc=ast.expr() as error)], orelse=orelse):
-                asked = asks_fields(test, error) and all(map(is_guard, orelse))
+                asks = asks_fields(test, error) and all(map(is_guard, orelse))
             case ast.Assert(test=test, msg=message):
-                asked = asks_fields(test, message)
+                asks = asks_fields(test, message)
             case _:
                 return False
-        return asked and is_pure(project, cls.scope.enter(method), test)
+        return asks and is_pure(project, cls.scope.enter(method), test)
 
     return frozenset(id(one) for one in method.body if is_guard(one))
 
 
 def _asks(node: ast.expr, receiver: str, fields: Collection[str], local: frozenset[str]) -> bool:
     """Whether an expression reads fields and global names alone."""
-    held = {id(one.value) for one in each(node, ast.Attribute) if one.attr in fields}
+    owners = {id(one.value) for one in each(node, ast.Attribute) if one.attr in fields}
     uses = (one for one in each(node, ast.Name) if one.id == receiver)
-    return not free_names(node) & local and all(id(one) in held for one in uses)
+    return not free_names(node) & local and all(id(one) in owners for one in uses)
 
 
 def _is_public(name: str) -> bool:

@@ -37,8 +37,8 @@ class SubmoduleFinder:
         match value:
             case ast.Call() if item is not None and _is_layer(item):
                 yield item, None
-            case ast.Name(id=held) if held in self.bindings:
-                yield self.bindings[held], held
+            case ast.Name(id=name) if name in self.bindings:
+                yield self.bindings[name], name
             case _:
                 for part in self._parts(value, names):
                     yield from self.by(part, names)

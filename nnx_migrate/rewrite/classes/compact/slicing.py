@@ -94,15 +94,15 @@ class Slicer:
           Refused: a construction depends on what only the call knows.
         """
         live: Live = {}
-        kept = self._block(steps, live, later=Later.NOTHING)
+        slice_steps = self._block(steps, live, later=Later.NOTHING)
         if self.shapes is not None:
             self.shape_readers = set(self.shapes.parameters & live.keys())
         for name in sorted(self.read & self.mutations.keys()):
             raise _changes(self.mutations[name], name)
-        self._check_effects(kept)
+        self._check_effects(slice_steps)
         for name in sorted((self.parameters - self.shape_readers) & live.keys()):
             raise _depends(live[name], name)
-        return kept
+        return slice_steps
 
     def _check_effects(self, init_steps: Sequence[Step]) -> None:
         """What changes in silence has to change in a statement that ``__init__`` has as well."""
@@ -116,11 +116,11 @@ class Slicer:
                     raise _changes(place, name)
 
     def _block(self, steps: Sequence[Step], live: Live, *, later: Later) -> tuple[Step, ...]:
-        kept: list[Step] = []
+        slice_steps: list[Step] = []
         for step in reversed(steps):
-            found = self._step(step, live, later=max(later, _later(kept)))
-            kept[:0] = found
-        return tuple(kept)
+            found = self._step(step, live, later=max(later, _later(slice_steps)))
+            slice_steps[:0] = found
+        return tuple(slice_steps)
 
     def _step(self, step: Step, live: Live, *, later: Later) -> Sequence[Step]:
         match step:
@@ -167,10 +167,10 @@ class Slicer:
         self.values |= {id(one) for one in walk(node)} & self.operands.keys()
 
     def _bind(self, step: Bind, live: Live) -> Sequence[Step]:
-        wanted = [name for name in (*step.defines, *step.mutates) if name in live]
-        if not wanted and id(step.node) not in self.updates:
+        live_names = [name for name in (*step.defines, *step.mutates) if name in live]
+        if not live_names and id(step.node) not in self.updates:
             return []
-        why = live[wanted[0]] if wanted else step.node
+        why = live[live_names[0]] if live_names else step.node
         for name in step.defines - step.mutates:
             live.pop(name, None)
         before = self.taint.before.get(id(step), frozenset())

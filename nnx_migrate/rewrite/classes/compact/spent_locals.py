@@ -29,22 +29,24 @@ def spent_locals(survey: Survey, init_steps: Sequence[Step]) -> set[int]:
     if any(name_parts(one.func) in _LOOKS for one in each(method.method, ast.Call)):
         return set()
     read_otherwise = (one for one in each(method.method, ast.Name) if id(one) in method.common)
-    lost, staying = {*_constructor_nodes(survey), *map(id, read_otherwise)}, set[int]()
+    removals, staying = {*_constructor_nodes(survey), *map(id, read_otherwise)}, set[int]()
     moving = {*_moving(survey)}
     raised = {id(one): one for one in _nodes(init_steps) if isinstance(one, ast.Raise)}
     asserted = {id(one): one for one in _nodes(init_steps) if isinstance(one, ast.Assert)}
     while True:
         inside = {id(part) for one in (raised | asserted).values() for part in walk(one)}
-        gone = dead_assignments(method.project, method.scope, body, lost | inside, staying, moving)
-        gone = with_empty_ifs(
-            method.project, method.scope, body, gone | raised.keys() | asserted.keys()
+        removed_nodes = dead_assignments(
+            method.project, method.scope, body, removals | inside, staying, moving
         )
-        bare, tests = {*_bare(body, gone)}, {*_tests(body, gone)}
-        below = _below(body, gone)
-        if bare <= staying and tests <= lost and raised.keys() <= below:
-            return gone
+        removed_nodes = with_empty_ifs(
+            method.project, method.scope, body, removed_nodes | raised.keys() | asserted.keys()
+        )
+        bare, tests = {*_bare(body, removed_nodes)}, {*_tests(body, removed_nodes)}
+        below = _below(body, removed_nodes)
+        if bare <= staying and tests <= removals and raised.keys() <= below:
+            return removed_nodes
         if bare <= staying:
-            lost |= tests
+            removals |= tests
         staying |= bare
         raised = {key: one for key, one in raised.items() if key in below}
 
@@ -111,8 +113,8 @@ def moved_statements(
     body = survey.method.method.body
     there = {*map(id, _nodes(init_steps))}
     whole = {id(one): one for one in _ifs(body) if id(one) in removals}
-    moved = {key for key, one in whole.items() if _below([one], whole) <= there | whole.keys()}
-    return frozenset((there & {*removals}) - _below(body, removals)) | moved
+    moves = {key for key, one in whole.items() if _below([one], whole) <= there | whole.keys()}
+    return frozenset((there & {*removals}) - _below(body, removals)) | moves
 
 
 def _ifs(body: list[ast.stmt]) -> Iterator[ast.If]:

@@ -116,15 +116,21 @@ def _split(method: CompactMethod, arrays: frozenset[str]) -> _Split:
     """The steps for ``__init__``, where it knows the shapes of the parameters ``arrays``."""
     found = survey(method, arrays)
     slicer = found.slicer()
-    kept = slicer.run(found.steps)
-    check_updates(kept, found.items, found.init_texts)
+    init_steps = slicer.run(found.steps)
+    check_updates(init_steps, found.items, found.init_texts)
     if arrays:
-        return _Split(found, slicer, kept)
-    moved = updates_by_variable(method.cls, method.items)
-    slicer, kept, updates = with_updates(
-        slicer, kept, found.steps, found.items, found.taint, found.init_texts, moved.values()
+        return _Split(found, slicer, init_steps)
+    variable_updates = updates_by_variable(method.cls, method.items)
+    slicer, init_steps, updates = with_updates(
+        slicer,
+        init_steps,
+        found.steps,
+        found.items,
+        found.taint,
+        found.init_texts,
+        variable_updates.values(),
     )
-    return _Split(found, slicer, kept, updates)
+    return _Split(found, slicer, init_steps, updates)
 
 
 @dataclass(frozen=True)
@@ -139,9 +145,9 @@ class _Split:
     def part(self) -> CompactPart:
         """What both sides become."""
         method, found = self.survey.method, self.survey
-        gone = spent_locals(found, self.init_steps)
-        moved = moved_statements(found, self.init_steps, gone)
-        init = InitText(found, self.slicer, moved)
+        removals = spent_locals(found, self.init_steps)
+        moving = moved_statements(found, self.init_steps, removals)
+        init = InitText(found, self.slicer, moving)
         spent = spent_keys(
             method.method, {key: found.items[key] for key in found.inside}, method.streams
         )
@@ -149,7 +155,7 @@ class _Split:
         reads = global_reads(written) - names_bound_below(method.method)
         edits = CallText(found).edits()
         edits |= {id(one): GONE for one in spent.values() if one is not None}
-        edits |= {key: TAKEN if key in moved else GONE for key in gone}
+        edits |= {key: TAKEN if key in moving else GONE for key in removals}
         first, header = self._first_lines()
         return CompactPart(
             (*first, *init.shape_statements(), *written),

@@ -74,14 +74,14 @@ def check_updates(
       Refused: at an update that does not give the same however often it runs.
     """
     updates: set[int] = set()
-    held: set[str] = set()
+    variables: set[str] = set()
     for node in (one.node for one in binds(init_steps)):
         if isinstance(node, ast.Assign) and is_variable(node.value, items):
-            held |= {*target_names(node)}
+            variables |= {*target_names(node)}
         for owner in _update_targets(node):
             if isinstance(owner, ast.Attribute):  # self.v, of ``setup``
                 raise _hangs_on_state(node)
-            if isinstance(owner, ast.Name) and owner.id in held:
+            if isinstance(owner, ast.Name) and owner.id in variables:
                 updates.add(id(node))
     unrepeatable = _unrepeatable(init_steps, frozenset(updates), items, init_texts)
     if unrepeatable is not None:
@@ -131,7 +131,7 @@ def _initial_updates(
     steps: Sequence[Step], items: Mapping[int, Item], taint: Taint, init_texts: Replaced
 ) -> frozenset[int]:
     """Ids of the assignments to variables' values that every initial call does, inputs aside."""
-    held: set[str] = set()
+    variables: set[str] = set()
     found: set[int] = set()
     for step in steps:
         if _may_leave(step):
@@ -140,11 +140,11 @@ def _initial_updates(
             continue
         match step.node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_variable(value, items):
-                held.add(name)
+                variables.add(name)
             case (
                 ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr="value")])
                 | ast.AugAssign(target=ast.Attribute(value=ast.Name(id=name), attr="value"))
-            ) if name in held:
+            ) if name in variables:
                 tainted = taint.before[id(step)]
                 cause = tainted_name(value_of(step.node), tainted, init_texts)
                 if name not in tainted and cause is None:

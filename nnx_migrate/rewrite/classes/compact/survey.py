@@ -201,25 +201,30 @@ def _moves(
       Refused: what ``__init__`` needs hangs on an answer that another moment gives otherwise.
     """
     answers = answers_in(method.cls, method.method, method.items, init_texts)
-    asked = {**init_texts, **answers}
+    answer_texts = {**init_texts, **answers}
     unknown = [*method.unknown, ANSWER]
     moves = moves_of(
         method.project,
         method.scope,
         method.method,
         items,
-        taint_of(steps, unknown, asked),
-        asked,
+        taint_of(steps, unknown, answer_texts),
+        answer_texts,
         method.context,
         method.cls,
     )
-    moved = {key: frozenset[str]() for key in moves.values}
-    taint = taint_of(steps, method.unknown, {**init_texts, **moved})
+    no_reads = {key: frozenset[str]() for key in moves.values}
+    taint = taint_of(steps, method.unknown, {**init_texts, **no_reads})
     changing = changed_globals(method.method, steps)
     if answers or changing:
         unknown += changing
-        asked |= {**traits_in(method.project, method.scope, method.method, asked), **moved}
-        refuse_answers(steps, taint, taint_of(steps, unknown, asked), asked, moves.values)
+        answer_texts |= {
+            **traits_in(method.project, method.scope, method.method, answer_texts),
+            **no_reads,
+        }
+        refuse_answers(
+            steps, taint, taint_of(steps, unknown, answer_texts), answer_texts, moves.values
+        )
     return moves, taint
 
 
@@ -242,13 +247,13 @@ def _names(
         )
     except ClassRefused as refused:
         one = refused.refusal
-        asked = [tested_parameters(test, method.askable) for test in call_tests(steps, taint)]
-        wants = replace(one.wants, facts=one.wants.facts.union(*asked))
+        questions = [tested_parameters(test, method.askable) for test in call_tests(steps, taint)]
+        wants = replace(one.wants, facts=one.wants.facts.union(*questions))
         raise ClassRefused(one.node, one.reason, one.recipe, one.rule, wants) from None
     names: Mapping[int, Name] = with_other_attributes(found.names, method.renames)
     if found.is_even and not (method.is_function or method.base_counts or numbered_classes(steps)):
-        taken = words.new_child({**method.cls.methods})
-        names = {**names, **(run_time_names(steps, names, found.indexes, taken) or {})}
+        used_names = words.new_child({**method.cls.methods})
+        names = {**names, **(run_time_names(steps, names, found.indexes, used_names) or {})}
     return names, found.indexes.read_by(names)
 
 
@@ -293,11 +298,11 @@ def _names_in(text: str) -> frozenset[str]:
 
 def _widths(sizes: ClassSizes) -> frozenset[str]:
     """Arguments that are submodules' widths, which calls of the whole module measure, and what follows them."""
-    carried = [one for many in sizes.loop_carries.values() for one in many]
+    carries = [one for many in sizes.loop_carries.values() for one in many]
     return grown(  # ``x_features = Dense_0_in_features`` in front of a loop
         (one.name for one in sizes.new_arguments if one.submodule),
         lambda found: (
-            one.name for one in carried if found & (_names_in(one.before) | _names_in(one.after))
+            one.name for one in carries if found & (_names_in(one.before) | _names_in(one.after))
         ),
     )
 

@@ -220,9 +220,9 @@ def _is_measured(item: Item) -> bool:
 
 
 def _temporary(item: Item, number: int, method: ast.FunctionDef) -> str:
-    taken = names_in(method)
+    used_names = names_in(method)
     kind = (item.site.class_name if item.site else None) or "layer"
     stem = f"{kind.lower()}_{number}"
-    while stem in taken:
+    while stem in used_names:
         stem += "_"
     return stem

@@ -158,7 +158,7 @@ def _is_plain(project: Project, scope: Scope, value: ast.expr, depth: int) -> bo
                 continue  # what it does, it does where it is called
             case ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
                 return False
-            case ast.Call(func=ast.Attribute(value=ast.expr() as held)) if _is_new(held):
+            case ast.Call(func=ast.Attribute(value=ast.expr() as content)) if _is_new(content):
                 pass  # a method of what is made here: ``np.eye(3).reshape(-1)``
             case ast.Call(func=func) if not _is_steady(project, scope, func, depth):
                 return False

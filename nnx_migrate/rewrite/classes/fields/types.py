@@ -104,7 +104,7 @@ def _calls_items(method: ast.FunctionDef, name: str) -> bool:
             items |= names_in(target)
     for node in walk(method):
         match node:
-            case ast.Call(func=ast.Subscript(value=held)) if _is_field(held, name):
+            case ast.Call(func=ast.Subscript(value=content)) if _is_field(content, name):
                 return True
             case ast.Call(func=ast.Name(id=called)) if called in items:
                 return True
@@ -124,10 +124,10 @@ def is_indexed(cls: ClassInfo, name: str) -> bool:
         for node in walk(method) if method.name != "__post_init__" else ():
             match node:
                 case ast.Subscript(
-                    value=held,
+                    value=content,
                     slice=ast.Constant(value=int())
                     | ast.UnaryOp(operand=ast.Constant(value=int())),
-                ) if _is_field(held, name):
+                ) if _is_field(content, name):
                     return True
     return False
 
@@ -143,9 +143,9 @@ def is_operand(cls: ClassInfo, name: str) -> bool:
 def _computes_with(node: ast.AST, name: str) -> bool:
     match node:
         case (
-            ast.ListComp(generators=[ast.comprehension(target=target, iter=held), *_])
-            | ast.For(target=target, iter=held)
-        ) if _is_field(held, name):
+            ast.ListComp(generators=[ast.comprehension(target=target, iter=content), *_])
+            | ast.For(target=target, iter=content)
+        ) if _is_field(content, name):
             items = names_in(target)
             operands = (one for inner in walk(node) for one in _operands(inner))
             return any(isinstance(one, ast.Name) and one.id in items for one in operands)
@@ -184,13 +184,13 @@ def items_are_read(cls: ClassInfo, name: str) -> bool:
         for node in (inner for method in owner.methods.values() for inner in walk(method)):
             match node:
                 case ast.Subscript(value=ast.Attribute(value=ast.Name("self"), attr=attr)):
-                    taken = attr == name
+                    is_own = attr == name
                 case ast.Assign(
                     targets=[ast.Tuple()], value=ast.Attribute(value=ast.Name("self"), attr=attr)
                 ):
-                    taken = attr == name
+                    is_own = attr == name
                 case _:
                     continue
-            if taken:
+            if is_own:
                 return True
     return False

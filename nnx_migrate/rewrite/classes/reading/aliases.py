@@ -72,7 +72,7 @@ def _links(method: ast.FunctionDef, *, whole: bool) -> Iterator[tuple[str, str]]
 def _holding(target: ast.expr, value: ast.expr, *, whole: bool) -> Iterator[tuple[str, str]]:
     for one, other in pairs_of(target, value):
         for name in target_names(one):
-            yield from ((name, held) for held in holders(other, whole=whole))
+            yield from ((name, part) for part in holders(other, whole=whole))
 
 
 def changed_elsewhere(

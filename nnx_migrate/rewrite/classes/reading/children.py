@@ -122,15 +122,15 @@ def children_of(
     project: Project, cls: ClassInfo, attributes: Sequence[Attribute], items: Mapping[int, Item]
 ) -> Children:
     """The submodules of ``cls``."""
-    held: dict[str, str | None] = {}
+    children: dict[str, str | None] = {}
     for field in cls.fields:
         annotation = field.node.annotation
         symbol = project.resolve(annotation, field.owner.scope)
         if symbol in project.linen or symbol == "flax.linen.Module" or is_linen_class(symbol):
-            held[field.name] = symbol
+            children[field.name] = symbol
     for one in attributes:
         item = items.get(id(one.value))
         if one.kind is Kind.SUBMODULE:
-            held[one.name] = item.site.symbol if item is not None and item.site else None
+            children[one.name] = item.site.symbol if item is not None and item.site else None
     lists = frozenset(one.name for one in attributes if one.kind is Kind.STRUCTURE)
-    return Children(project, held, items, lists)
+    return Children(project, children, items, lists)

@@ -42,9 +42,9 @@ def flags_of(project: Project, scope: Scope, method: ast.FunctionDef) -> frozens
                 stored[name] += 1
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 merged[name] += _is_merged(project, scope, value)
-    settled = {name for name, count in merged.items() if count and count == stored[name]}
+    stable = {name for name, count in merged.items() if count and count == stored[name]}
     booleans = {*_booleans(method.args), *_flag_parameters(method)}
-    return frozenset(settled | (booleans - stored.keys()))
+    return frozenset(stable | (booleans - stored.keys()))
 
 
 def _flag_parameters(method: ast.FunctionDef) -> set[str]:

@@ -59,11 +59,11 @@ def dead_assignments(
     }
     while True:
         found = _read_by(found, read)
-        gone = {id(node) for one in found.values() for node in walk(one)}
+        removed_nodes = {id(node) for one in found.values() for node in walk(one)}
         left = {
             name
             for node in nodes
-            if id(node) in moving or (id(node) not in gone and id(node) not in removals)
+            if id(node) in moving or (id(node) not in removed_nodes and id(node) not in removals)
             for name in _binding_names(node)
         }
         needed = {key for key, one in found.items() if not left.isdisjoint(_bound(one))}

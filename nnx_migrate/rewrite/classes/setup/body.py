@@ -126,7 +126,7 @@ class SetupConverter:
         optional, done = optional_edits(found, self.method, edits, self.remarks)
         edits |= optional
         edits |= inherited_edits(found, self.plain_in_bases, edits, self.remarks)
-        kept = KeptValues(self.project, self.cls, self.method)
+        kept_values = KeptValues(self.project, self.cls, self.method)
         plain = PlainAttributes(
             self.project,
             self.cls,
@@ -135,10 +135,10 @@ class SetupConverter:
             self.remarks,
             self.common,
             self.static,
-            kept,
+            kept_values,
         )
         plain.add([one for one in found if id(one.value) not in done], edits, properties)
-        self._add_properties(found, items, edits, properties, kept)
+        self._add_properties(found, items, edits, properties, kept_values)
         around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
         hoisting = Hoisting(self.cls, self.method, self.sizes, self.layout, structures.loops)
         for statement in statements(self.method.body):

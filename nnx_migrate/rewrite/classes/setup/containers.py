@@ -54,8 +54,8 @@ class Containers:
             case ast.Subscript(value=inner, slice=ast.Slice()):
                 return self.has(inner)
             case ast.Subscript(value=inner):
-                held = self._sources(inner)
-                return any(home.has(part) for home, one in held for part in _parts(one))
+                sources = self._sources(inner)
+                return any(home.has(part) for home, one in sources for part in _parts(one))
             case ast.Call():
                 return self._makes(value)
             case ast.Attribute():

@@ -71,11 +71,11 @@ class Hoisting:
     def _rounds_in(self, value: ast.AST, name: str = "") -> Iterator[_Rounds]:
         for node in _sure_comprehensions(value):
             inner = tuple(self._rounds_in(node.elt))
-            carried = self.sizes.loop_carries.get(id(node), ())
-            if (carried or inner) and id(node) not in self.loops:
+            loop_carries = self.sizes.loop_carries.get(id(node), ())
+            if (loop_carries or inner) and id(node) not in self.loops:
                 refuse_leaks(self.method, {id(node): node}, RULE)
-                sizes = [*carried, *(size for one in inner for size in one.loop_carries)]
-                yield _Rounds(node, carried, inner, self._free(name, sizes))
+                sizes = [*loop_carries, *(size for one in inner for size in one.loop_carries)]
+                yield _Rounds(node, loop_carries, inner, self._free(name, sizes))
 
     def _free(self, name: str, sizes: Sequence[LoopCarry]) -> str:
         """A name for a list: ``layers_list`` for ``self.layers = ...``, else ``x_layers`` by the array."""

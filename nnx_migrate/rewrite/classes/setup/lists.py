@@ -111,13 +111,13 @@ def listed_items(
         if one.kind is Kind.STRUCTURE
         for node in each(one.value, ast.Name)
     }
-    held = (
+    containers = (
         items.get(id(node))
         for name, value in put_in_lists(method)
         if name in lists
         for node in walk(value)
     )
-    named = [one for one in held if one is not None and one.name is not None]
+    named = [one for one in containers if one is not None and one.name is not None]
     return [one for one in named if one.kind is ItemKind.SITE]
 
 

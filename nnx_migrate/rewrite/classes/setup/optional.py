@@ -133,13 +133,13 @@ def _check(one: Attribute, others: Collection[Attribute], can_follow: bool) -> N
     renamed = any(other.storage_name not in (None, one.name) for other in others)
     aliased = any(other.kind is Kind.ALIAS for other in others)
     listed = any(other.kind is Kind.STRUCTURE for other in others)
-    held = any(other.kind in (Kind.PARAM, Kind.VARIABLE) for other in others)
+    holds_variable = any(other.kind in (Kind.PARAM, Kind.VARIABLE) for other in others)
     plain = not is_none_literal(one.value)
     if (
         renamed
         or aliased
         or (listed and not alone)
-        or (plain and (held or listed or not can_follow))
+        or (plain and (holds_variable or listed or not can_follow))
     ):
         raise ClassRefused(
             one.statement,

@@ -71,7 +71,7 @@ class PlainAttributes:
             if stored is not None and containers.has(stored):
                 has_arrays = may_be_array(self.project, scope, stored, local)
                 self._frozen(stored, has_arrays, edits)
-        gone: set[int] = set()
+        removals: set[int] = set()
         for one in attributes:
             if one.kind is not Kind.PLAIN:
                 continue
@@ -91,18 +91,27 @@ class PlainAttributes:
                     self._wrap(one.value, function, edits)
                     continue
                 properties[one.name] = value
-                gone.add(id(one.statement))
+                removals.add(id(one.statement))
         body = self.method.body
-        lost = {id(node) for one in statements(body) if id(one) in gone for node in walk(one)}
-        gone = with_empty_ifs(
-            self.project, scope, body, gone | dead_assignments(self.project, scope, body, lost)
+        removed_nodes = {
+            id(node) for one in statements(body) if id(one) in removals for node in walk(one)
+        }
+        removals = with_empty_ifs(
+            self.project,
+            scope,
+            body,
+            removals | dead_assignments(self.project, scope, body, removed_nodes),
         )
         for statement in statements(self.method.body):
-            if id(statement) in gone:
+            if id(statement) in removals:
                 edits[id(statement)] = GONE
         for statement in statements(self.method.body):
             for block in (getattr(statement, "body", []), getattr(statement, "orelse", [])):
-                if block and id(statement) not in gone and all(id(one) in gone for one in block):
+                if (
+                    block
+                    and id(statement) not in removals
+                    and all(id(one) in removals for one in block)
+                ):
                     edits[id(block[0])] = (skip(),)
 
     def _frozen(self, value: ast.expr, has_arrays: bool, edits: Edits) -> None:

@@ -60,8 +60,8 @@ def reads_of(items: Iterable[Item]) -> dict[int, Expression]:
     """What reads each variable, by the id of the call that makes it."""
     found: dict[int, Expression] = {}
     for one in items:
-        held = dotted_node(f"self.{stored_name(one)}")
-        found[id(one.call)] = contents(held) if one.kind is ItemKind.PARAM else held
+        reference = dotted_node(f"self.{stored_name(one)}")
+        found[id(one.call)] = contents(reference) if one.kind is ItemKind.PARAM else reference
     return found
 
 
@@ -130,8 +130,8 @@ class ComputedAttributes:
         before: Expression | None = None
         for number, step in enumerate(steps):
             reads = [one for one in walk(step.value) if _is_read(one, step.name)] if number else []
-            held = {} if before is None else {id(one): on_one_line(before) for one in reads}
-            before = property_value(self.inliner, step.value, renderer.with_edits(held))
+            edits = {} if before is None else {id(one): on_one_line(before) for one in reads}
+            before = property_value(self.inliner, step.value, renderer.with_edits(edits))
             if before is None:
                 return None
         return before
@@ -151,8 +151,8 @@ def check_assignments(
     known = {id(one.target) for one in attributes if one.kind is not Kind.PLAIN}
     for statement in statements(method.body):
         for target, value in _stores(statement):
-            held = isinstance(target, ast.Attribute) and id(target) in known
-            if not held and dependence.of(value) and _is_ours(target, dependence.receiver):
+            is_attribute = isinstance(target, ast.Attribute) and id(target) in known
+            if not is_attribute and dependence.of(value) and _is_ours(target, dependence.receiver):
                 raise ClassRefused(
                     statement,
                     "what this keeps follows a parameter or variable, and __init__ runs only once",

@@ -106,7 +106,7 @@ class Structures:
     def _loop(self, comprehension: ComprehensionLoop) -> Callable[[Renderer], Sequence[Statement]]:
         """``self.layers = [Block(...) for i in range(n)]`` as a loop that stores each by its name."""
         refuse_leaks(self.method, {id(comprehension.node): comprehension}, RULE)
-        carried = self.sizes.loop_carries.get(id(comprehension.node), ())
+        carries = self.sizes.loop_carries.get(id(comprehension.node), ())
         statement, unit = comprehension.attribute.statement, self.layout.unit
         inner = statement.col_offset + len(unit)
 
@@ -120,8 +120,8 @@ class Structures:
                 comprehension.target(renderer),
                 renderer.render(comprehension.generator.iter),
             )
-            rounds = loop(target, over, [stored, *updates(carried)], unit)
-            made = [*starts(carried), rounds]
+            rounds = loop(target, over, [stored, *updates(carries)], unit)
+            made = [*starts(carries), rounds]
             return with_inner_comments(made, renderer.sources.pairs[id(statement)])
 
         return make

@@ -55,9 +55,9 @@ class Surroundings:
         Raises:
           Refused: it builds several submodules that need different conditions or widths.
         """
-        carried = self.sizes.loop_carries.get(id(statement), ())
-        if carried:
-            self._carry(statement, carried, edits)
+        carries = self.sizes.loop_carries.get(id(statement), ())
+        if carries:
+            self._carry(statement, carries, edits)
         if isinstance(statement, ast.If | ast.For | ast.With | ast.Match):
             return
         sites = [self.items[id(one)] for one in walk(statement) if id(one) in self.items]
@@ -156,14 +156,14 @@ class Surroundings:
         test = ast.parse(condition, mode="eval").body
         is_and = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
         parts = test.values if is_and and isinstance(test, ast.BoolOp) else [test]
-        asked = set[str]()
+        questions = set[str]()
         inner: ast.AST = statement
         for one in self.cls.module.parents.above(statement):
             if isinstance(one, ast.If) and inner in one.body:
-                asked.add(ast.unparse(one.test))
+                questions.add(ast.unparse(one.test))
             inner = one
         texts = map(ast.unparse, parts)
-        return [expression(text) for text in texts if text not in asked]
+        return [expression(text) for text in texts if text not in questions]
 
     def _local_variable(
         self, statement: ast.stmt

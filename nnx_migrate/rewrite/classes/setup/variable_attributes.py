@@ -35,9 +35,9 @@ def attributes_of(
         _follow(one, method, items) if dependence.of(one.value) else one
         for one in setup_attributes(cls, method, items)
     ]
-    taken = cls.method_names | cls.field_names | {one.name for one in found}
+    used_names = cls.method_names | cls.field_names | {one.name for one in found}
     loose = _loose(method, items, found)
-    return [_rename(one, loose, taken) for one in found]
+    return [_rename(one, loose, used_names) for one in found]
 
 
 def _follow(one: Attribute, method: ast.FunctionDef, items: Mapping[int, Item]) -> Attribute:
@@ -85,9 +85,9 @@ def _loose(
     method: ast.FunctionDef, items: Mapping[int, Item], attributes: list[Attribute]
 ) -> dict[str, Item]:
     """Variables by name that no attribute holds directly."""
-    held = {id(one.value) for one in attributes}
+    values = {id(one.value) for one in attributes}
     made = [one for one in _inside(method, items) if one.kind is not ItemKind.SITE]
-    return {name: one for one in made if (name := _literal(one)) and id(one.call) not in held}
+    return {name: one for one in made if (name := _literal(one)) and id(one.call) not in values}
 
 
 def _rename(one: Attribute, loose: Mapping[str, Item], used_names: frozenset[str]) -> Attribute:

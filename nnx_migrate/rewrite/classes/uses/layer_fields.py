@@ -37,8 +37,8 @@ def field_text(symbols: Sequence[str | None], node: ast.Attribute) -> str | None
 def lost_field(layers: Iterable[Layer], node: ast.Attribute) -> ClassRefused | None:
     """Why ``layer.features`` of what may be any of these layers cannot stay: one keeps it otherwise."""
     for layer in layers:
-        kept = layer.attributes is None or layer.attributes.get(node.attr) == node.attr
-        if node.attr in layer.fields and not kept:
+        has_same_name = layer.attributes is None or layer.attributes.get(node.attr) == node.attr
+        if node.attr in layer.fields and not has_same_name:
             return _unknown(node, "one of several layers")
     return None
 

@@ -142,16 +142,16 @@ class Reader:
         name = node.attr
         if isinstance(node.ctx, ast.Load) and name in self.params:
             stored = self.params[name]
-            held = (
+            edit = (
                 dotted_node(f"self.{stored}")
                 if is_attribute_name(stored)
                 else call("getattr", "self", string(stored))
             )
             if name in self.optional and is_open:
                 self.remarks.imports.add("nnm")
-                self.reads.call[id(node)] = call("nnm.read", held)
+                self.reads.call[id(node)] = call("nnm.read", edit)
             else:
-                self.reads.call[id(node)] = contents(held)
+                self.reads.call[id(node)] = contents(edit)
         elif isinstance(node.ctx, ast.Load) and self.variables.get(name, name) != name:
             self.reads.call[id(node)] = dotted_node(f"self.{self.variables[name]}")
 

@@ -160,9 +160,9 @@ def _walk(project: Project, node: ast.AST, scope: Scope, context: Context) -> It
         case ast.ClassDef():
             if any(one.node is node and one.linen for one in project.classes.values()):
                 return
-    kept = context if context in (Context.ANNOTATION, Context.DECORATOR) else Context.VALUE
+    inner_context = context if context in (Context.ANNOTATION, Context.DECORATOR) else Context.VALUE
     for child in ast.iter_child_nodes(node):
-        yield from _walk(project, child, scope, kept)
+        yield from _walk(project, child, scope, inner_context)
 
 
 def name_edits(
@@ -180,7 +180,7 @@ def name_edits(
       initializers: ids of what layers and parameters call as initialiser.
     """
     edits, inside = _whole_edits(project, cls, handled_nodes, remarks)
-    asked = _asked_types(cls)
+    types = _asked_types(cls)
     for reference in chain(references(project, cls), _inherited_defaults(project, cls)):
         if not is_linen(reference.symbol) or id(reference.node) in inside:
             continue
@@ -188,11 +188,11 @@ def name_edits(
         if id(reference.node) in handled_nodes or (call is not None and id(call) in handled_nodes):
             continue
         layer = layer_of(reference.symbol)
-        if id(reference.node) in asked and layer is not None and layer.is_one_class:
+        if id(reference.node) in types and layer is not None and layer.is_one_class:
             edits[id(reference.node)] = dotted_node(layer.target)
             remarks.imports |= layer.imports
             continue
-        if call is None and id(reference.node) in asked and is_layer(reference.symbol):
+        if call is None and id(reference.node) in types and is_layer(reference.symbol):
             raise ClassRefused(
                 reference.node,
                 f"isinstance asks for {reference.symbol}, which is no one class in NNX",

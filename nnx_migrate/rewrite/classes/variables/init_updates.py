@@ -37,14 +37,14 @@ def init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> Iterator[tuple[in
     """Updates that ``init`` runs as every call does, with the id of the call that made the variable."""
     if any(_asks(one) for owner in cls.mro for one in owner.methods.values()):
         return
-    held = _variable_attributes(cls, items)
+    variables = _variable_attributes(cls, items)
     for method in cls.methods.values():
         receiver = receiver_of(method)
         local = _local(method, items)
         for node in own_nodes(method):
             match node:
                 case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
-                    for key in _updates(target, receiver, local, held):
+                    for key in _updates(target, receiver, local, variables):
                         yield key, node
                 case ast.Expr(value=ast.Call() as call) if (
                     self_call(call, receiver) == "put_variable"

@@ -61,8 +61,8 @@ def _asks_again(one: ast.AST, node: ast.Call) -> bool:
         or ast.unparse(one.func) != ast.unparse(node.func)
     ):
         return False
-    wanted, other = (_constants(call, ("col", "name")) for call in (node, one))
-    return all(map(_may_equal, wanted, other))
+    words, other = (_constants(call, ("col", "name")) for call in (node, one))
+    return all(map(_may_equal, words, other))
 
 
 def _refusal(node: ast.Call, reason: str) -> ClassRefused:
@@ -71,7 +71,7 @@ def _refusal(node: ast.Call, reason: str) -> ClassRefused:
 
 def _makers(cls: ClassInfo, node: ast.Call) -> Iterator[tuple[Method, ast.Call]]:
     """What may make the variable that ``node`` asks for, with the method that does."""
-    wanted = _constants(node, ("col", "name"))
+    words = _constants(node, ("col", "name"))
     for method in cls.every_method:
         for call in walk(method):
             name = self_call(call, receiver_of(method))
@@ -79,7 +79,7 @@ def _makers(cls: ClassInfo, node: ast.Call) -> Iterator[tuple[Method, ast.Call]]
                 continue
             assert isinstance(call, ast.Call)
             made = made_by(name, call)
-            if made[0] != "intermediates" and all(map(_may_equal, wanted, made)):
+            if made[0] != "intermediates" and all(map(_may_equal, words, made)):
                 yield method, call
 
 
@@ -128,10 +128,10 @@ def _place(node: ast.Call) -> tuple[int, int]:
 
 def _makes(item: Item, node: ast.Call) -> bool:
     """Whether an item, made before the call asks, is the variable it asks for."""
-    wanted = [one.value for one in node.args if isinstance(one, ast.Constant)]
-    if len(wanted) != 2 or not isinstance(item.name, ast.Constant):
+    words = [one.value for one in node.args if isinstance(one, ast.Constant)]
+    if len(words) != 2 or not isinstance(item.name, ast.Constant):
         return False
     collection = item.collection.value if isinstance(item.collection, ast.Constant) else None
     if item.kind is ItemKind.PARAM:
         collection = "params"
-    return [collection, item.name.value] == wanted and _place(item.call) < _place(node)
+    return [collection, item.name.value] == words and _place(item.call) < _place(node)

@@ -43,16 +43,16 @@ def check_questions(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     for owner, name, call in _own_calls(cls):
         if name not in ASKING or name in cls.method_names:
             continue
-        asked = _name_of(call, 1)
-        is_written = isinstance(asked, ast.Constant)
+        question = _name_of(call, 1)
+        is_written = isinstance(question, ast.Constant)
         if (is_written or builds or cls.fields) and may_be_submodule(cls, call):
             raise refusal(call if owner is cls else cls.node, call)
 
 
 def refusal(node: ast.AST, call: ast.Call) -> ClassRefused:
     """The refusal of a question, at ``node``."""
-    asked = _name_of(call, 1)
-    text = "what it asks for" if asked is None else ast.unparse(asked)
+    name = _name_of(call, 1)
+    text = "what it asks for" if name is None else ast.unparse(name)
     return ClassRefused(
         node,
         f"{text} is, or may be, the name of a submodule, whose variables Linen has there as a dict",
@@ -69,9 +69,9 @@ def asks_child(project: Project, symbol: str | None, call: ast.Call) -> bool:
     cls = project.linen.get(symbol or "")
     if cls is not None:
         return may_be_submodule(cls, call)
-    layer, asked = layer_of(symbol), _name_of(call, 1)
+    layer, name = layer_of(symbol), _name_of(call, 1)
     known = LEAVES if layer is None else {*LEAVES, *layer.variables}
-    return not (isinstance(asked, ast.Constant) and asked.value in known)
+    return not (isinstance(name, ast.Constant) and name.value in known)
 
 
 def may_be_submodule(cls: ClassInfo, call: ast.Call) -> bool:
@@ -79,15 +79,15 @@ def may_be_submodule(cls: ClassInfo, call: ast.Call) -> bool:
 
     It is not where the class makes a variable of that name: Linen has one thing of a name.
     """
-    asked = _name_of(call, 1)
-    if asked is None:
+    question = _name_of(call, 1)
+    if question is None:
         return True
     made = [one for one in _variable_names(cls) if one is not None]
-    if any(ast.unparse(one) == ast.unparse(asked) for one in made):
+    if any(ast.unparse(one) == ast.unparse(question) for one in made):
         return False
-    if not (isinstance(asked, ast.Constant) and isinstance(asked.value, str)):
+    if not (isinstance(question, ast.Constant) and isinstance(question.value, str)):
         return True
-    name = asked.value
+    name = question.value
     if any(_has_start(one) and _may_read(one, name) for one in made):
         return False
     if _NUMBERED.fullmatch(name) or any(_may_name(one, name) for one in _attributes(cls)):
@@ -132,10 +132,10 @@ def _attributes(cls: ClassInfo) -> Iterator[tuple[str, ast.AST | None]]:
 
 def _may_name(attribute: tuple[str, ast.AST | None], name: str) -> bool:
     """Whether a submodule that an attribute holds may have a name: ``layers`` those of a list or dict."""
-    held, value = attribute
-    if name == held:
+    target, value = attribute
+    if name == target:
         return True
-    return isinstance(value, _HOLDERS) and name.startswith(f"{held}_")
+    return isinstance(value, _HOLDERS) and name.startswith(f"{target}_")
 
 
 _HOLDERS = (ast.Dict, ast.DictComp, ast.Call, ast.Name)
@@ -143,11 +143,11 @@ _HOLDERS = (ast.Dict, ast.DictComp, ast.Call, ast.Name)
 
 def _submodule_names(cls: ClassInfo) -> Iterator[ast.expr | None]:
     """What submodules are called by ``name=`` and ``setattr``: all in the class, and texts in its module."""
-    asked = {id(call) for _, name, call in _own_calls(cls) if name in {*ASKING, *_MAKERS}}
+    questions = {id(call) for _, name, call in _own_calls(cls) if name in {*ASKING, *_MAKERS}}
     inside = {id(one) for owner in cls.mro for one in walk(owner.node)}
     for tree in {id(one.module): one.module.tree for one in cls.mro}.values():
         for call in each(tree, (ast.Call, ast.Dict)):
-            if id(call) in asked:
+            if id(call) in questions:
                 continue
             names = _names_in(call)
             yield from (one for one in names if id(call) in inside or isinstance(one, _TEXTS))

@@ -44,8 +44,8 @@ def reading(variable: ast.expr, *, array: bool) -> Replacement:
     """What becomes of ``variable.value``."""
 
     def make(renderer: Renderer) -> Expression:
-        held = renderer.render(variable)
-        return contents(held) if array else call(attribute(held, "get_value"))
+        reference = renderer.render(variable)
+        return contents(reference) if array else call(attribute(reference, "get_value"))
 
     return make
 

@@ -13,21 +13,21 @@ from nnx_migrate.edit.walking import comments_in
 
 def with_comments_of(old: Any, new: Any) -> Any:
     """The class ``new`` with every comment that ``old`` has."""
-    lost = Counter(comments_in(old)) - Counter(comments_in(new))
-    if not lost:
+    missing = Counter(comments_in(old)) - Counter(comments_in(new))
+    if not missing:
         return new
     now = {_name(one): one for one in as_block(new.body).body}
     heads: dict[str, list[str]] = {}
     for member in as_block(old.body).body:
         name = _name(member)
-        kept = Counter(comments_in(now[name])) if name in now else Counter[str]()
+        present = Counter(comments_in(now[name])) if name in now else Counter[str]()
         for comment in comments_in(member):
-            if kept[comment]:
-                kept[comment] -= 1
-            elif lost[comment]:
-                lost[comment] -= 1
+            if present[comment]:
+                present[comment] -= 1
+            elif missing[comment]:
+                missing[comment] -= 1
                 heads.setdefault(name if name in now else "__init__", []).append(comment)
-    return _with_heads(new, heads, [*lost.elements()])
+    return _with_heads(new, heads, [*missing.elements()])
 
 
 def _name(member: Any) -> str:

@@ -88,13 +88,13 @@ class Builder:
         if found is None:
             return []
         values = given_values(call)
-        taken = [
+        used_comments = [
             comment
             for one in values
             if id(one) in self.moved_nodes
             for comment in (*renderer.comments(one).all, *comments_in(renderer.render(one)))
         ]
-        return left_out(found, replacement, used_comments=taken)
+        return left_out(found, replacement, used_comments=used_comments)
 
     def _replacement(self, item: Item, renderer: Renderer) -> Expression:
         match item.kind:
@@ -198,12 +198,12 @@ class Builder:
                     "build it in the class that owns it",
                     RULE,
                 )
-        kept = [one for one in call.keywords if id(one.value) not in self.moved_nodes]
+        keywords = [one for one in call.keywords if id(one.value) not in self.moved_nodes]
         arguments = [one for one in call.args if id(one) not in self.moved_nodes]
-        if len(kept) == len(call.keywords) and len(arguments) == len(call.args):
+        if len(keywords) == len(call.keywords) and len(arguments) == len(call.args):
             return call
         plain = copy.copy(call)
-        plain.args, plain.keywords = arguments, kept
+        plain.args, plain.keywords = arguments, keywords
         return plain
 
 
@@ -233,8 +233,8 @@ def relax(sizes: ClassSizes) -> ClassSizes:
         group = {None: always, "False": never}.get(site.condition, sometimes)
         group.update(names)
     texts = [*sizes.dims.values(), *([sizes.out_features] if sizes.out_features else [])]
-    for carried in sizes.loop_carries.values():
-        texts += [text for one in carried for text in (one.before, one.after) if not _is_name(text)]
+    for loops in sizes.loop_carries.values():
+        texts += [text for one in loops for text in (one.before, one.after) if not _is_name(text)]
     for text in texts:
         always |= {
             one for name in names_in_text(text) for one in (name, *forwarded_names.get(name, ()))
@@ -249,8 +249,8 @@ def relax(sizes: ClassSizes) -> ClassSizes:
 def _handed_on(sizes: ClassSizes) -> dict[str, set[str]]:
     """Names that a size which a loop carries stands for, as they are, by its own name."""
     found: dict[str, set[str]] = {}
-    for carried in sizes.loop_carries.values():
-        for one in carried:
+    for loops in sizes.loop_carries.values():
+        for one in loops:
             found.setdefault(one.name, set()).update(filter(_is_name, (one.before, one.after)))
     while True:
         wider = {k: v | {n for one in v for n in found.get(one, ())} for k, v in found.items()}

@@ -113,13 +113,13 @@ def _says(rest: Sequence[_Line], value: ast.expr, own: ast.AST, name: str) -> bo
 def _repeated_named(
     lines: list[_Line], own: ast.AST, used_names: Collection[str], layout: Layout
 ) -> list[_Line]:
-    kept = {ast.dump(one) for one in each(own, ast.IfExp)}
+    texts = {ast.dump(one) for one in each(own, ast.IfExp)}
     used = {*used_names, *(name.id for one in lines for name in each(one.tree, ast.Name))}
-    while (found := _repetition(lines, kept)) is not None:
+    while (found := _repetition(lines, texts)) is not None:
         first, size = found
         name = unused_name(LOCAL, used)
         used.add(name)
-        kept.add(ast.dump(size))
+        texts.add(ast.dump(size))
         made = assign(dotted_node(name), cst.parse_expression(ast.unparse(size)))
         lines[first:] = [_line(made), *_with(lines[first:], size, name, layout)]
     return lines
