@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from nnx_migrate.edit.expressions import dotted, tree_of
+from nnx_migrate.edit.expressions import dotted_node, tree_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import with_keyword, without_keyword
 from nnx_migrate.model import ClassMap, Confidence
@@ -122,7 +122,7 @@ def _statement(parts: ClassParts, class_edits: ClassEdits, remarks: Remarks) -> 
         )
         found = without_keyword(found, "kw_only")  # which the constructor says now
         if has_protocol:
-            found = with_keyword(found, "metaclass", dotted("nnm.ProtocolMeta"))
+            found = with_keyword(found, "metaclass", dotted_node("nnm.ProtocolMeta"))
         if compact is not None and compact.stems:
             stems, order = compact.stems, compact.order
             found = named_in_linen(found, renderer.page, class_names=stems, order=order)

@@ -260,7 +260,7 @@ def _has_makers(project: Project, symbol: str | None) -> bool:
 def _builds(project: Project, value: ast.expr, scope: Scope, keys: Iterable[Key]) -> bool:
     """Whether what these names mean may be a function that builds modules, and not as their class does."""
     modules = held_modules(project)[Kind.MODULE]
-    if not any(returned(key) in modules for key in keys):
+    if not any(result_key(key) in modules for key in keys):
         return False
     symbol = project.resolve(value, scope)
     if symbol is not None and project.function(symbol) is None:

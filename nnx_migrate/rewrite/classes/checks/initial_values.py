@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.rewrite.classes.setup.dependence import MAKERS, Dependence, dependence_in
 from nnx_migrate.source.classes import ClassInfo
@@ -28,7 +28,7 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     Variables of one collection are there together, or none of them is.
 
     Raises:
-      Refused: a constructor would compute it from other values than Linen.
+      ClassRefused: a constructor would compute it from other values than Linen.
     """
     variables = [one for one in items.values() if one.kind is ItemKind.VARIABLE]
     is_one = len({one.collection_text for one in variables}) == 1
@@ -40,7 +40,7 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
         reading = _Reading(method, dependence_in(cls, method, begun)) if made else None
         for one in made:
             if reading is not None and reading.follows(one):
-                raise Refused(
+                raise ClassRefused(
                     one.call,
                     "its initial value follows another variable, which may be there before it",
                     "keep it lazy, or start it at a value that its arguments give",
