@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "nnx_migrate"
 
 # Functions that take the name of a rule, and where: what is called -> position of ``rule``.
 CARRIERS = {
-    "Refused": 3,
+    "ClassRefused": 3,
     "ClassRefusal": 3,
     "Remark": 1,
     "Finding": 0,
