@@ -254,24 +254,35 @@ HEADED = (
 @pytest.mark.parametrize(
     "text",
     {
-        "also called": HEADED.format("", "", ", layer(3)"),
-        "also handed on": HEADED.format("", "", ", layer"),
-        "in a list": HEADED.format("", "", ", *map(Block, [layer])"),
         "also for data": HEADED.format("", "", ", Block(nn.Dense, width=layer)"),
         "taken apart": HEADED.format("a", "    layer, other = a\n", ""),
-        "a parameter": HEADED.format("layer", "", ""),
-        "global": HEADED.format("", "", "").replace("layer = nn", "global layer\n    layer = nn"),
         "not a layer": HEADED.format("", "", "").replace("nn.Dense", "make()"),
         "imported": HEADED.format("", "    from layers import layer\n", ""),
         "in another scope": HEADED.format("", "    def g(layer): Block(layer)\n\n", ""),
         "deleted": HEADED.format("", "    del layer\n", ""),
+    }.values(),
+)
+def test_a_local_name_that_may_be_anything_is_not_given_to_a_field(text: str) -> None:
+    assert said(auto({"m.py": LINEN + FIELD + text}))["m.Block"] == "lazy"
+
+
+@pytest.mark.parametrize(
+    "text",
+    {
+        "also called": HEADED.format("", "", ", layer(3)"),
+        "also handed on": HEADED.format("", "", ", layer"),
+        "in a list": HEADED.format("", "", ", *map(Block, [layer])"),
+        "a parameter": HEADED.format("layer", "", ""),
+        "global": HEADED.format("", "", "").replace("layer = nn", "global layer\n    layer = nn"),
         "for another class": HEADED.format("", "    Other(layer)\n", "")
         + "\n\n"
         + looped("Other").replace("(nn.Module):\n", "(nn.Module):\n    layer: type\n\n"),
     }.values(),
 )
-def test_a_local_name_that_is_used_otherwise_is_not_given_to_a_field(text: str) -> None:
-    assert said(auto({"m.py": LINEN + FIELD + text}))["m.Block"] == "lazy"
+def test_a_field_builds_lazily_from_a_local_name_that_is_used_otherwise(text: str) -> None:
+    result = auto({"m.py": LINEN + FIELD + text})
+    assert said(result)["m.Block"] == "explicit"
+    assert "as_lazy(self.layer)(self.width)" in str(result.files[0].code)
 
 
 def member(body: str, *, decorator: str = "@classmethod", first: str = "cls, ") -> str:
