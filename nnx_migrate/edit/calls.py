@@ -78,7 +78,7 @@ def call(
         nodes[0] = replace(
             first, comments=replace(first.comments, above=(*left, *first.comments.above))
         )
-    made = cst.Call(operand(as_node(function)), [_arg(one) for one in nodes])
+    made = cst.Call(operand(as_node(function)), [as_arg(one) for one in nodes])
     if any(one.comments for one in nodes):
         return on_lines(made, [one.comments for one in nodes], unit)
     args = [one.with_changes(comma=_COMMA_SPACE()) for one in made.args[:-1]]
@@ -89,7 +89,8 @@ def _argument(one: Argument | ExpressionLike) -> Argument:
     return one if isinstance(one, Argument) else Argument(as_node(one))
 
 
-def _arg(one: Argument) -> cst.Arg:
+def as_arg(one: Argument) -> cst.Arg:
+    """The node of an argument, without spaces around its ``=``."""
     value = one.value if one.star else bare(element(one.value))
     if one.keyword is None:
         return cst.Arg(value, star=one.star)  # type: ignore[arg-type]
@@ -153,7 +154,7 @@ def with_arguments(
         both = [*added, *known] if first else [*known, *added]
         made = call(node.func, *both, unit=unit)
         return made.with_changes(lpar=node.lpar, rpar=node.rpar)
-    args = [_arg(one) for one in added]
+    args = [as_arg(one) for one in added]
     if first:
         return node.with_changes(args=_leading(node, args))
     return node.with_changes(args=_following(node, args))

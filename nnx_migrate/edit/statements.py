@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from nnx_migrate.edit.calls import left_out
+from nnx_migrate.edit.calls import as_arg, left_out, named
 from nnx_migrate.edit.expressions import Expression, ExpressionLike, as_node
 from nnx_migrate.edit.signatures import signature
 from nnx_migrate.edit.syntax import cst
@@ -159,8 +159,7 @@ def with_keyword(node: cst.ClassDef, name: str, value: Expression) -> cst.ClassD
     every = [*node.bases, *node.keywords]
     space = cst.SimpleWhitespace(" ")
     last = every[-1].with_changes(comma=cst.Comma(whitespace_after=space))
-    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    added = cst.Arg(value, cst.Name(name), equal=tight, comma=every[-1].comma)
+    added = as_arg(named(name, value)).with_changes(comma=every[-1].comma)
     every[-1] = last
     return node.with_changes(
         bases=every[: len(node.bases)], keywords=[*every[len(node.bases) :], added]

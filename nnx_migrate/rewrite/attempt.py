@@ -47,9 +47,8 @@ class Attempt:
     remarks: dict[str, tuple[Remark, ...]] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
     keep_lines: dict[str, frozenset[int]] = field(default_factory=dict)  # lines that the user keeps
-    edited_nodes: dict[str, frozenset[int]] = field(
-        default_factory=dict
-    )  # ids of nodes around classes
+    # Ids of nodes around classes
+    edited_nodes: dict[str, frozenset[int]] = field(default_factory=dict)
     lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes with lazy(Class)
     explicit: dict[str, frozenset[int]] = field(default_factory=dict)  # of those with the class
     doubts: dict[str, tuple[DoubtfulPlace, ...]] = field(default_factory=dict)

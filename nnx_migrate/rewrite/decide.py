@@ -42,13 +42,11 @@ class Decisions:
     keep_classes: frozenset[str] = frozenset()
     outside: frozenset[str] = frozenset()  # classes of files that are only read
     factories: tuple[FactoryFunction, ...] = ()  # functions that build for converted classes only
-    lazy_factories: Mapping[str, FactoryFunction] = field(
-        default_factory=dict
-    )  # those that stay, by name: converted classes hold what they build as it is
+    # Those that stay, by name: converted classes hold what they build as it is
+    lazy_factories: Mapping[str, FactoryFunction] = field(default_factory=dict)
     scope_functions: dict[str, ConvertedFunction] = field(default_factory=dict)
-    sizes: Mapping[str, ClassSizes] = field(
-        default_factory=dict
-    )  # those of lazy submodules left out
+    # Those of lazy submodules left out
+    sizes: Mapping[str, ClassSizes] = field(default_factory=dict)
 
 
 def decide(

@@ -70,7 +70,7 @@ class Ground:
         """The sizes of all classes to rewrite, with their extra arguments."""
         project, known = self.inputs.project, self._known_sizes
         own = [name for name in self._names if self.team.owns(project.linen[name].module.path)]
-        found = analyse(project, own, self.evidence, extras.extras(), memory=known)
+        found = analyse(project, own, self.evidence, extras.by_class(), memory=known)
         theirs = {*self._names} - {*own}
         every = self.team.together({name: found[name] for name in found.keys() - theirs})
         return dict(sorted(left_to_first_calls(every, extras.without_extras).items()))

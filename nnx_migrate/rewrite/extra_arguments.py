@@ -34,9 +34,8 @@ class ExtraArguments:
     open_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
     wants: dict[str, Wants] = field(default_factory=dict)
     without_extras: set[str] = field(default_factory=set)
-    unpassable_facts: dict[str, frozenset[str]] = field(
-        default_factory=dict
-    )  # facts left out, by class
+    # Facts left out, by class
+    unpassable_facts: dict[str, frozenset[str]] = field(default_factory=dict)
     optional: set[str] = field(default_factory=set)  # classes that may do without facts
     explicit_classes: frozenset[str] = frozenset()  # by the decision before
     rounds: int = 0
@@ -46,7 +45,7 @@ class ExtraArguments:
         """By class, what it gets."""
         return {name: one for name, one in self.wants.items() if name not in self.without_extras}
 
-    def extras(self) -> Mapping[str, Extras]:
+    def by_class(self) -> Mapping[str, Extras]:
         """What is decided of classes beside their code, by name."""
         granted, none = self.arguments, frozenset[str]()
         found: dict[str, Extras] = {}

@@ -53,9 +53,8 @@ class _Proof:
     """The explicit part of a run: None when there is none, and why classes are lazy."""
 
     explicit: Explicit | None = None
-    unproven_classes: Mapping[str, Doubt] = field(
-        default_factory=dict
-    )  # what is not proven, by the class
+    # What is not proven, by the class
+    unproven_classes: Mapping[str, Doubt] = field(default_factory=dict)
     doubts: dict[str, Doubt] = field(default_factory=dict)  # by the class's qualified name
     first: RewriteResult | None = None  # what the engine says of classes by itself
     last: RewriteResult | None = None  # and without what is not proven
@@ -267,18 +266,13 @@ def _engine_result(first: ClassResult | None, last: ClassResult | None) -> Class
 
 def _lazy(
     at: tuple[str, int],
-    explicit_result: ClassResult | None,
+    lazy_result: ClassResult | None,
     engine: ClassResult | None,
     proof: _Proof,
     lazy_texts: LazyTexts,
 ) -> ClassResult:
-    name = (
-        engine.name
-        if engine is not None
-        else explicit_result.name
-        if explicit_result is not None
-        else ""
-    )
+    named = engine or lazy_result
+    name = named.name if named is not None else ""
     if at[0] in lazy_texts.failures:
         reason = f"its file failed: {lazy_texts.failures[at[0]]}"
         return ClassResult(name, *at, Outcome.REFUSED, reason=reason)

@@ -20,8 +20,8 @@ from nnx_migrate.evidence.read import Evidence, RecordedClass, RecordedSize, Sig
 from nnx_migrate.evidence.values import kind_of, replace_numbers
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import defaults_of
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import is_none_literal, walk
 

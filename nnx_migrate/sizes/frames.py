@@ -111,9 +111,8 @@ class Loop:
     )
     has_rounds: Expr | None = None  # what may be tested for that; None: nothing over fields alone
     is_open: bool = False  # whether it has a round an argument of the call says
-    submodule_calls: frozenset[int] = (
-        frozenset()
-    )  # constructor calls of what its rounds go through, by id
+    # Constructor calls of what its rounds go through, by id
+    submodule_calls: frozenset[int] = frozenset()
 
     def count(self, target: ast.expr | None, *, from_zero: bool) -> None:
         """Note a variable that goes up by one."""

@@ -67,61 +67,50 @@ class Interpreter(ABC):
     presence: dict[str, bool] = field(default_factory=dict)  # of call parameters, here
     facts: dict[str, Expr] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
-    carrying: list[ast.AST] = field(
-        default_factory=list
-    )  # loops with carried sizes, outermost first
+    # Loops with carried sizes, outermost first
+    carrying: list[ast.AST] = field(default_factory=list)
     statics: dict[int, str | None] = field(default_factory=dict)
     submodules: dict[int, Submodule | Instance] = field(default_factory=dict)
-    made_in: dict[int, frozenset[Expr]] = field(
-        default_factory=dict
-    )  # what the loops have to hold for a round in which each is built
-    applied_layers: set[int] = field(
-        default_factory=set
-    )  # constructor calls of layers given parameters
+    # What the loops have to hold for a round in which each is built
+    made_in: dict[int, frozenset[Expr]] = field(default_factory=dict)
+    # Constructor calls of layers given parameters
+    applied_layers: set[int] = field(default_factory=set)
     carries: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
-    turns: dict[tuple[int, int], ast.For] = field(
-        default_factory=dict
-    )  # what each `nn.Sequential` of a loop runs
+    # What each `nn.Sequential` of a loop runs
+    turns: dict[tuple[int, int], ast.For] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     final: set[str] = field(default_factory=set)  # problems that no other run is without
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
     loop_names: LoopNames = field(default_factory=LoopNames)
-    symbols: dict[tuple[ast.For, str], str] = field(
-        default_factory=dict
-    )  # names of carried sizes, by the loop and the local
+    # Names of carried sizes, by the loop and the local
+    symbols: dict[tuple[ast.For, str], str] = field(default_factory=dict)
     carried_by_call: frozenset[str] = frozenset()  # carried sizes that `__call__` has shown
     endings: dict[str, Expr] = field(default_factory=dict)  # carried sizes in terms of fields
-    nested_carries: set[str] = field(
-        default_factory=set
-    )  # carried sizes of loops in rounds of others
+    # Carried sizes of loops in rounds of others
+    nested_carries: set[str] = field(default_factory=set)
     plain_sums: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
     initial_facts: set[int] = field(default_factory=set)  # ids of conditions on the initial call
-    entered_calls: set[int] = field(
-        default_factory=set
-    )  # calls that led into a function of the project
-    through_functions: set[int] = field(
-        default_factory=set
-    )  # constructor calls of what these return
+    # Calls that led into a function of the project
+    entered_calls: set[int] = field(default_factory=set)
+    # Constructor calls of what these return
+    through_functions: set[int] = field(default_factory=set)
     known_callees: dict[int, bool] = field(default_factory=dict)  # of calls that were followed
     item_calls: list[ast.AST] = field(default_factory=list)  # of what unknown lists hold
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
     reads: list[Use] = field(default_factory=list)  # of the root's attributes that hold submodules
     extras: Extras = NO_EXTRAS
-    untold: set[str] = field(
-        default_factory=set
-    )  # parameters beside its facts, asked by conditions
+    # Parameters beside its facts, asked by conditions
+    untold: set[str] = field(default_factory=set)
     varying: frozenset[str] = frozenset()  # attributes that a class of the same __init__ has anew
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
-    equal: dict[frozenset[str], tuple[int, int]] = field(
-        default_factory=dict
-    )  # last sizes that an operator met; under how many conditions and loops
+    # Last sizes that an operator met; under how many conditions and loops
+    equal: dict[frozenset[str], tuple[int, int]] = field(default_factory=dict)
     ranks: Ranks = field(default_factory=Ranks)
     met: set[int] = field(default_factory=set)  # built in lists that a loop meets whole by an index
     picked: set[int] = field(default_factory=set)  # in lists that are read by an index at all
-    unsure: set[int] = field(
-        default_factory=set
-    )  # constructor calls: some of theirs no call may reach
+    # Constructor calls: some of theirs no call may reach
+    unsure: set[int] = field(default_factory=set)
     apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
     frames: list[Frame] = field(default_factory=list)  # of the running functions, innermost last
     depth: int = 0

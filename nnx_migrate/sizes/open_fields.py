@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.sizes.annotations import says_module
 from nnx_migrate.source.classes import ClassInfo, Field, arguments_by_field
+from nnx_migrate.source.growth import reachable
 from nnx_migrate.source.names import name_parts
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, is_none_literal, walk
@@ -29,9 +30,14 @@ def builds_from(project: Project, info: ClassInfo, name: str) -> bool:
     ``self.block(8)(x)``, ``self.body = self.block(8)``. Of ``self.block is Wide`` the answer would be another
     one where the field holds the other form of a class.
     """
-    made = [*_made_from(info, name)]
-    is_used = is_called_twice(info, name) or any(_is_module(project, info, one) for one in made)
-    return is_used and _is_read_plainly(project, info, name)
+    return _is_used(project, info, name) and _is_read_plainly(project, info, name)
+
+
+def _is_used(project: Project, info: ClassInfo, name: str) -> bool:
+    """Whether a class calls what calls of a field give, or hands it to a module."""
+    return is_called_twice(info, name) or any(
+        _is_module(project, info, one) for one in _made_from(info, name)
+    )
 
 
 def _is_read_plainly(project: Project, info: ClassInfo, name: str) -> bool:
@@ -41,18 +47,17 @@ def _is_read_plainly(project: Project, info: ClassInfo, name: str) -> bool:
 
 def openable(project: Project, cls: str, name: str) -> frozenset[tuple[str, str]]:
     """A field of a class, and those that it is handed on to, if all may build modules of any class; else none."""
-    found, todo = set[tuple[str, str]](), [(cls, name)]
-    while todo:
-        at = todo.pop()
-        info, name = project.linen[at[0]], at[1]
-        onward = [*_hands_on(project, info, name)]
-        if not (onward or builds_from(project, info, name)):
-            return frozenset()
-        if not _is_read_plainly(project, info, name):
-            return frozenset()
-        found.add(at)
-        todo += (one for one in onward if one not in found)
-    return frozenset(found)
+
+    def onward(at: tuple[str, str]) -> list[tuple[str, str]]:
+        return [*_hands_on(project, project.linen[at[0]], at[1])]
+
+    def may_open(at: tuple[str, str]) -> bool:
+        info = project.linen[at[0]]
+        is_used = bool(onward(at)) or _is_used(project, info, at[1])
+        return is_used and _is_read_plainly(project, info, at[1])
+
+    found = reachable([(cls, name)], onward)
+    return frozenset(found) if all(map(may_open, found)) else frozenset()
 
 
 def _hands_on(project: Project, info: ClassInfo, name: str) -> Iterator[tuple[str, str]]:

@@ -143,9 +143,8 @@ class ClassSizes:
     # expressions of the source that read array shapes (``x.shape[-1]``, also whole expressions
     # that only sizes make static) -> their text in __init__
     dims: Mapping[int, str] = field(default_factory=dict)
-    loop_carries: Mapping[int, tuple[LoopCarry, ...]] = field(
-        default_factory=dict
-    )  # by id of the loop
+    # By id of the loop
+    loop_carries: Mapping[int, tuple[LoopCarry, ...]] = field(default_factory=dict)
     # parameters of __call__ whose whole shape, every axis, is an argument -> its name
     full_shapes: Mapping[str, str] = field(default_factory=dict)
     # those of ``dims`` that hold in Linen's initial call and may be otherwise in a later one

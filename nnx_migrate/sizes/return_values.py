@@ -7,8 +7,9 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from nnx_migrate.constructs import layer_of
+from nnx_migrate.source.names import defaults_of, named_parameters
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each, is_name, walk
+from nnx_migrate.source.walking import each, is_name, is_none_literal, walk
 
 # What the function gains as keyword-only parameters.
 IN_FEATURES = "in_features"
@@ -113,16 +114,13 @@ def _names_of(node: ast.FunctionDef | ast.Lambda) -> set[str]:
 
 def is_named(node: ast.FunctionDef | ast.Lambda, calls: Collection[ast.Call]) -> bool:
     """Whether a function does nothing with its parameter ``name`` but to give it to all that it builds."""
-    spec = node.args
-    plain = [*spec.posonlyargs, *spec.args]
-    defaults = [*(None for _ in plain[len(spec.defaults) :]), *spec.defaults]
-    every = dict(zip([*plain, *spec.kwonlyargs], [*defaults, *spec.kw_defaults], strict=True))
-    found = [default for one, default in every.items() if one.arg == _NAME]
+    takes_name = any(one.arg == _NAME for one in named_parameters(node.args))
+    default = defaults_of(node.args).get(_NAME)
     names = [key.value for call in calls for key in call.keywords if key.arg == _NAME]
     uses = [one for one in each(node, ast.Name) if one.id == _NAME]
     return (
-        len(found) == 1
-        and (found[0] is None or ast.unparse(found[0]) == "None")
+        takes_name
+        and (default is None or is_none_literal(default))
         and len(names) == len(calls)
         and all(any(one is value for value in names) for one in uses)
     )

@@ -28,7 +28,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.iteration import Backwards, EnumerateValue, Range, ZipValue, length_of
-from nnx_migrate.sizes.static_parameters import defaults_of
+from nnx_migrate.source.names import defaults_of
 
 
 def note_rounds(loop: Loop, value: Value, call: ast.FunctionDef | None) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from nnx_migrate.source.growth import grown
-from nnx_migrate.source.names import named_parameters, positional_names
+from nnx_migrate.source.names import defaults_of, named_parameters, positional_names
 from nnx_migrate.source.walking import (
     children,
     given_values,
@@ -58,15 +58,6 @@ def bound_arguments(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.
 def parameters_without_default(function: ast.FunctionDef) -> set[str]:
     """Parameters that every call must give."""
     return set(parameters_of(function)) - defaults_of(function.args).keys()
-
-
-def defaults_of(spec: ast.arguments) -> Mapping[str, ast.expr]:
-    """Defaults by parameter."""
-    positional = positional_names(spec)
-    required = len(positional) - len(spec.defaults)
-    found = dict(zip(positional[required:], spec.defaults, strict=True))
-    pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-    return found | {one.arg: default for one, default in pairs if default is not None}
 
 
 def given_parameters(

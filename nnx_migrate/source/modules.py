@@ -33,12 +33,10 @@ class Module:
     tree: ast.Module
     is_package: bool = False
     latest: frozenset[str] = frozenset()  # names that mean the last of their several imports
-    shadowed_bindings: Mapping[str, tuple[Binding, ...]] = field(
-        default_factory=dict, hash=False
-    )  # what stars bind to something else below the other bindings
-    memo: dict[str, object] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # by its reader
+    # What stars bind to something else below the other bindings
+    shadowed_bindings: Mapping[str, tuple[Binding, ...]] = field(default_factory=dict, hash=False)
+    # By its reader
+    memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def lines(self) -> Lines:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count
@@ -234,6 +234,15 @@ def positional_names(spec: ast.arguments) -> list[str]:
 def named_parameters(spec: ast.arguments) -> list[ast.arg]:
     """The parameters but ``*args`` and ``**kwargs``, in order."""
     return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+
+
+def defaults_of(spec: ast.arguments) -> Mapping[str, ast.expr]:
+    """Defaults by parameter."""
+    positional = positional_names(spec)
+    required = len(positional) - len(spec.defaults)
+    found = dict(zip(positional[required:], spec.defaults, strict=True))
+    pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    return found | {one.arg: default for one, default in pairs if default is not None}
 
 
 def parameter_names(function: FunctionNode) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from string import Formatter
 
 from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.modules import Module
-from nnx_migrate.source.names import FunctionNode, parameter_names, positional_names
+from nnx_migrate.source.names import FunctionNode, defaults_of, parameter_names, positional_names
 from nnx_migrate.source.walking import has_starred
 
 _MOST = 256  # texts that one expression may be
@@ -275,9 +275,7 @@ class Reader:
         ):
             yield None
             return
-        defaults = dict(zip(reversed(ordered), reversed(spec.defaults), strict=False))
-        pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-        defaults |= {one.arg: value for one, value in pairs if value is not None}
+        defaults = defaults_of(spec)
         if not any(function.name in home.by_word for home in self._modules):
             yield None  # somebody else calls it
         for home in self._modules:

@@ -21,7 +21,7 @@ def decisions(**wants: str) -> Decisions:
 
 
 def shapes_of(wanted: ExtraArguments) -> dict[str, frozenset[str]]:
-    return {name: one.shapes for name, one in wanted.extras().items()}
+    return {name: one.shapes for name, one in wanted.by_class().items()}
 
 
 def test_a_refused_class_gets_the_shape_it_wants() -> None:

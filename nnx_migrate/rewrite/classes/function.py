@@ -43,8 +43,7 @@ from nnx_migrate.sizes.scope_functions import (
     builder_name,
     caller_name,
 )
-from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.names import named_parameters
+from nnx_migrate.source.names import defaults_of, named_parameters
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import names_in
 

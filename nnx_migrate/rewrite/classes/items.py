@@ -15,10 +15,9 @@ from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Assignment, Import, named_parameters
+from nnx_migrate.source.names import Assignment, Import, defaults_of, named_parameters
 from nnx_migrate.source.walking import has_starred, is_none_literal
 
 RULE = "class"

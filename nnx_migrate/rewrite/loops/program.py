@@ -72,16 +72,14 @@ class Program:
     nodes: dict[int, tuple[ast.FunctionDef, Scope]] = field(default_factory=dict)
     changes: dict[int, dict[int, Change]] = field(default_factory=dict)  # by function, by node
     problems: dict[int, list[Problem]] = field(default_factory=dict)  # by function
-    causes: dict[int, list[Problem]] = field(
-        default_factory=dict
-    )  # those without what they lead to
+    # Those without what they lead to
+    causes: dict[int, list[Problem]] = field(default_factory=dict)
     links: set[tuple[int, int]] = field(default_factory=set)
     creates: dict[int, list[tuple[str, ast.AST]]] = field(default_factory=dict)
     understood: set[int] = field(default_factory=set)  # ids of names that mean functions
     escapes: dict[int, Problem] = field(default_factory=dict)  # functions that others may call
-    compiled_functions: set[int] = field(
-        default_factory=set
-    )  # functions that are compiled somewhere
+    # Functions that are compiled somewhere
+    compiled_functions: set[int] = field(default_factory=set)
     order_dependence: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)
     whole: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)  # `Flow.whole`
     aliases: set[tuple[str, str, int]] = field(default_factory=set)  # names that hold functions

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 
 from nnx_migrate.constructs import is_linen
@@ -18,7 +18,6 @@ from nnx_migrate.rewrite.outside.class_members import class_named, is_module
 from nnx_migrate.rewrite.outside.name_flow import (
     Key,
     decorator_links,
-    defaults,
     flows,
     functions_of,
     named,
@@ -29,7 +28,7 @@ from nnx_migrate.source.bindings import CHANGES
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.growth import grown
-from nnx_migrate.source.names import FunctionNode
+from nnx_migrate.source.names import FunctionNode, defaults_of
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import is_name, is_none_literal, is_self, names_in, walk
 
@@ -68,9 +67,9 @@ def _is_number(annotation: ast.expr) -> bool:
 
 
 def unseen_takers(
-    project: Project, calls: Iterable[tuple[ast.Call, Scope]], kind: Kind
-) -> Iterator[tuple[str | int, ast.Call]]:
-    """Arguments, by keyword or position, that may give what is of a kind to a class out of sight; "" for any.
+    project: Project, calls: Iterable[tuple[ast.Call, Scope]], kinds: Collection[Kind]
+) -> Iterator[tuple[Kind, str | int, ast.Call]]:
+    """Arguments that may give what is of a kind to a class out of sight: by keyword or position, "" for any.
 
     Example: ``make`` of ``build(Net, make=nn.Dense(3))`` with ``def build(cls, **fields)``.
     """
@@ -80,15 +79,16 @@ def unseen_takers(
         functions = functions_of(project, call.func, scope)
         handed_on = not functions or any(one.args.kwarg is not None for one in functions)
         names = {name for one in functions for name in parameters(one)}
-        for keyword in call.keywords if handed_on else ():
-            if keyword.arg not in names and may_hold(project, keyword.value, scope, kind):
-                yield from ((name, call) for name in _words(project, keyword, kind))
-        # A method that is handed on in an attribute is no class: ``state.apply_fn(params, x)``.
-        is_named = kind is not Kind.MODULE and isinstance(call.func, ast.Name | ast.Attribute)
-        is_class = not functions and (is_named or _may_build(project, call.func, scope))
-        for position, value in enumerate(call.args if is_class else ()):
-            if may_hold(project, value, scope, kind):
-                yield "" if isinstance(value, ast.Starred) else position, call
+        for kind in kinds:
+            for keyword in call.keywords if handed_on else ():
+                if keyword.arg not in names and may_hold(project, keyword.value, scope, kind):
+                    yield from ((kind, name, call) for name in _words(project, keyword, kind))
+            # A method that is handed on in an attribute is no class: ``state.apply_fn(params, x)``.
+            is_named = kind is not Kind.MODULE and isinstance(call.func, ast.Name | ast.Attribute)
+            is_class = not functions and (is_named or _may_build(project, call.func, scope))
+            for position, value in enumerate(call.args if is_class else ()):
+                if may_hold(project, value, scope, kind):
+                    yield kind, "" if isinstance(value, ast.Starred) else position, call
 
 
 def _may_build(project: Project, callee: ast.expr, scope: Scope) -> bool:
@@ -288,7 +288,7 @@ def _is_like_class(project: Project, function: FunctionNode, made: ast.expr, sco
     reads = [one for one in walk(made) if is_name(one, "name")]
     if "name" not in parameters(function):
         return not names
-    default = dict(defaults(function)).get("name")
+    default = defaults_of(function.args).get("name")
     return is_none_literal(default) and names == reads and len(names) == 1
 
 

@@ -15,7 +15,13 @@ from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.source.bindings import CHANGES, bindings_below
 from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.modules import FUNCTIONS, Module, Scope
-from nnx_migrate.source.names import FunctionNode, function_table, last_name, named_parameters
+from nnx_migrate.source.names import (
+    FunctionNode,
+    defaults_of,
+    function_table,
+    last_name,
+    named_parameters,
+)
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, given_values, is_name, walk
 
@@ -50,7 +56,7 @@ def flows(project: Project, module: Module) -> Iterator[tuple[Key, ast.expr, Sco
                 (result_key(k), value, scope_of(value)) for k in _targets(project, module, function)
             )
         yield from ((key, one, scope_of(one)) for key, one in _pytest_parameters(function))
-        for name, value in defaults(function):
+        for name, value in defaults_of(function.args).items():
             if not isinstance(value, _DATA):
                 yield _local(function, name), value, scope_of(value)
         for name in parameters(function):
@@ -83,16 +89,6 @@ def _results(function: ast.FunctionDef) -> Iterator[ast.expr]:
     for one in each(function, ast.Return | ast.Yield):
         if one.value is not None and not isinstance(one.value, _DATA):
             yield one.value
-
-
-def defaults(function: FunctionNode) -> Iterator[tuple[str, ast.expr]]:
-    """The parameters that have a default, and that."""
-    spec = function.args
-    plain = [one.arg for one in (*spec.posonlyargs, *spec.args)]
-    names = [*plain[len(plain) - len(spec.defaults) :], *(one.arg for one in spec.kwonlyargs)]
-    for name, value in zip(names, [*spec.defaults, *spec.kw_defaults], strict=True):
-        if value is not None:
-            yield name, value
 
 
 def _pytest_parameters(function: ast.FunctionDef) -> Iterator[tuple[Key, ast.expr]]:
@@ -243,8 +239,7 @@ def _methods(project: Project) -> Mapping[str, Sequence[ast.FunctionDef]]:
 
 def parameters(function: FunctionNode) -> list[str]:
     """The names that an argument may be given by, in the order of positions."""
-    spec = function.args
-    return [one.arg for one in named_parameters(spec)]
+    return [one.arg for one in named_parameters(function.args)]
 
 
 def named(project: Project, node: ast.Name | ast.Attribute, scope: Scope) -> Iterator[Key]:

@@ -41,9 +41,8 @@ class FieldModules:
         """What the code of one file gives."""
         found: Arguments = {kind: {} for kind in Kind}
         calls = [(one.node, one.scope) for one in places if isinstance(one.node, ast.Call)]
-        for kind in self.kinds:
-            for key, call in unseen_takers(self.project, calls, kind):
-                found[kind].setdefault(key, (module.path, call.lineno))
+        for kind, key, call in unseen_takers(self.project, calls, self.kinds):
+            found[kind].setdefault(key, (module.path, call.lineno))
         return found
 
     def add(self, arguments: Arguments) -> None:
@@ -77,12 +76,10 @@ class FieldModules:
             yield Kind.FUNCTION
 
     def _doubt(self, cls: ClassInfo, name: str, kind: Kind, at: At) -> Iterator[tuple[str, Doubt]]:
-        module_fields, field = self.attempt.module_fields, (cls.name, name)
-        if kind is Kind.FUNCTION:
-            yield cls.name, Doubt(*at, f"{name} may be given a function that builds modules here")
-        elif kind is Kind.MODULE or module_fields is None:
-            yield cls.name, Doubt(*at, f"{name} may be given a module here")
-        elif module_fields.why_not(field):
-            is_built = field in module_fields.builder_sizes
-            reason = f"{name} may be given a module here"
-            yield cls.name, Doubt(*at, reason, field if is_built else None)
+        what = "a function that builds modules" if kind is Kind.FUNCTION else "a module"
+        module_fields = self.attempt.module_fields if kind is Kind.MAKER else None
+        if module_fields is not None and not module_fields.why_not((cls.name, name)):
+            return
+        is_built = module_fields is not None and (cls.name, name) in module_fields.builder_sizes
+        field = (cls.name, name) if is_built else None
+        yield cls.name, Doubt(*at, f"{name} may be given {what} here", field)

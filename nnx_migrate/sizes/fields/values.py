@@ -14,12 +14,12 @@ from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.fields.attributes import given_attributes
 from nnx_migrate.sizes.fields.constructor_arguments import field_arguments
 from nnx_migrate.sizes.fields.literals import bindings_at, numbers_of_range, parts_of
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.names import (
     Assignment,
     Definition,
     Several,
+    defaults_of,
     last_name,
     parameter_names,
     positional_names,

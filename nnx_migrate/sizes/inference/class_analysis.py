@@ -38,9 +38,8 @@ class ClassAnalysis:
     lazy: set[int] = field(default_factory=set)  # constructor calls; see `Site.is_lazy`
     optional: set[str] = field(default_factory=set)
     required_sizes: set[str] = field(default_factory=set)
-    unplaced_sizes: set[str] = field(
-        default_factory=set
-    )  # sizes at a loop's start that no place shows
+    # Sizes at a loop's start that no place shows
+    unplaced_sizes: set[str] = field(default_factory=set)
     origins: dict[tuple[int, str], Origin] = field(default_factory=dict)
     # Carried sizes that start as recorded.
 

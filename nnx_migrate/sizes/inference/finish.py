@@ -25,8 +25,8 @@ from nnx_migrate.sizes.inference.shape_reads import shape_reads
 from nnx_migrate.sizes.inference.sites import site_of
 from nnx_migrate.sizes.interpreter import Interpreter, spellable
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.growth import grown
+from nnx_migrate.source.names import defaults_of
 from nnx_migrate.source.walking import is_none_literal
 
 

@@ -16,7 +16,7 @@ from nnx_migrate.abstract.questions import given_when, is_none
 from nnx_migrate.abstract.values import SPREAD, Argument, Static, Unknown, Use, Value
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.static_parameters import defaults_of
+from nnx_migrate.source.names import defaults_of
 from nnx_migrate.source.walking import each, names_in
 
 METHOD = "__call__"

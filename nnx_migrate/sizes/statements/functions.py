@@ -27,8 +27,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.lifts import call_through_lifts
 from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
-from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.names import positional_names
+from nnx_migrate.source.names import defaults_of, positional_names
 from nnx_migrate.source.walking import each, is_name, walk
 
 if TYPE_CHECKING:

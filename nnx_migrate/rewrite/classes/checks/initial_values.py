@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
-from nnx_migrate.rewrite.classes.setup.dependence import MAKERS, Dependence, dependence_in
+from nnx_migrate.rewrite.classes.setup.dependence import MAKERS, STATIC, Dependence, dependence_in
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import each, given_values, walk
 
 RULE = "variable"
 _OF_SHAPE = frozenset({"empty_like", "ones_like", "zeros_like"})  # of whatever value
@@ -71,12 +71,12 @@ class _Reading:
         if self_call(node, self.dependence.receiver) in self.dependence.makers:
             return True
         match node:
-            case ast.Call(func=function, args=[_, *args]) if last_name(function) in _OF_SHAPE:
-                return any(map(self._reads, [*args, *(one.value for one in node.keywords)]))
+            case ast.Call(func=function, args=[_, *_]) if last_name(function) in _OF_SHAPE:
+                return any(map(self._reads, given_values(node)[1:]))
             case ast.Lambda(body=body):
                 return self._reads(body)
             case ast.Attribute() | ast.Name() if self.dependence.of(node):
                 return True
-            case ast.Attribute(attr="shape" | "ndim" | "size" | "dtype"):
+            case ast.Attribute(attr=attr) if attr in STATIC:
                 return False
         return any(map(self._reads, ast.iter_child_nodes(node)))

@@ -21,9 +21,8 @@ from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import asked_for_truth, flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Bind
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, value_of
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
-from nnx_migrate.source.names import root_name
+from nnx_migrate.source.names import defaults_of, root_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, is_none_literal, is_self, walk
 

@@ -62,9 +62,8 @@ class Slicer:
     taint: Taint
     values: set[int] = field(default_factory=set)  # items whose value __init__ reads again
     shapes: Shapes | None = None  # of call parameters that __init__ may read
-    texts_without_shapes: Replaced = field(
-        default_factory=dict
-    )  # ``init_texts`` without the shapes
+    # ``init_texts`` without the shapes
+    texts_without_shapes: Replaced = field(default_factory=dict)
     shape_readers: set[str] = field(default_factory=set)  # those whose shape it does read
     call_conditions: CallConditions | None = None  # conditions that the constructor is told about
     askable: frozenset[str] = frozenset()  # parameters that it may be told about

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, tainted_name
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import defaults_of
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import is_none_literal, is_self, names_in, walk
 

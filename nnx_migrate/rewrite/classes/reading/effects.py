@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nnx_migrate.rewrite.classes.reading.objects import changing_method, plain_class
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import bindings_below, target_names
 from nnx_migrate.source.changes import (
     CHANGING,
@@ -23,7 +22,7 @@ from nnx_migrate.source.changes import (
     holders,
 )
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import FunctionNode, parameter_names
+from nnx_migrate.source.names import FunctionNode, defaults_of, parameter_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, given_values, is_name, walk
 

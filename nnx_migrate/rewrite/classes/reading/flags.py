@@ -6,8 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.names import named_parameters, parameter_names
+from nnx_migrate.source.names import defaults_of, named_parameters, parameter_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each, walk
 

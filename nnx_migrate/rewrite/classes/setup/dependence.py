@@ -16,7 +16,7 @@ from nnx_migrate.source.bindings import bindings_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import each, is_name, names_in
 
-_STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
+STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
 MAKERS = frozenset({"param", "variable"})
 _FUNCTIONS = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -39,7 +39,7 @@ class Dependence:
         if self_call(node, self.receiver) in self.makers:
             return True
         match node:
-            case ast.Attribute(attr=attr) if attr in _STATIC:
+            case ast.Attribute(attr=attr) if attr in STATIC:
                 return False
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
                 return attr in self.attributes

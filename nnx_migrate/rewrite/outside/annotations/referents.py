@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.outside.annotations.decorators import made_by
 from nnx_migrate.rewrite.outside.annotations.uses import Anything, Function, Uses
-from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import (
     Assignment,
@@ -23,6 +22,7 @@ from nnx_migrate.source.names import (
     Import,
     Opaque,
     Several,
+    defaults_of,
     last_name,
     name_parts,
     parameter_names,
