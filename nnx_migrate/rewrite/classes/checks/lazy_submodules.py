@@ -108,13 +108,19 @@ class _Submodules:
         keys = (key for key in submodule_keys(self.items) if not self.items[key].is_in_scope)
         return Holders(self.cls, frozenset(keys))
 
+    def _in_order(self, keys: frozenset[int]) -> list[int]:
+        """Those that the class itself builds, as they stand in it: the first that is refused is named."""
+        own = (key for key in self.sizes.sites if key in keys - self.base_calls)
+        calls = {key: self.sizes.sites[key].call for key in own}
+        return sorted(calls, key=lambda key: (calls[key].lineno, calls[key].col_offset))
+
     def check_constructors(self) -> None:
         """Refuse what else than a call of its class may build one, and classes that look around them.
 
         Raises:
           Refused: the class of one is not what its name says, or builds itself.
         """
-        for key in self.inside - self.base_calls:
+        for key in self._in_order(self.inside):
             site = self.sizes.sites[key]
             known = site.kind is SiteKind.CLASS or key in self.lazy
             if key not in self.items or not known or site.out_variable is not None:
@@ -134,7 +140,7 @@ class _Submodules:
           Refused: it is given a module.
         """
         arguments = LazyArguments(self.project, self.cls, self.items, self._modules, class_names)
-        for key in sorted(self.lazy - self.base_calls, key=lambda key: self.items[key].call.lineno):
+        for key in self._in_order(self.lazy):
             is_explicit = self.context.is_lazy_form(self.sizes.sites[key])
             replace(arguments, takes_classes=is_explicit).check(self.items[key].call)
         for call in partials:
