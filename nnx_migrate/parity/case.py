@@ -81,11 +81,6 @@ class ParityCase:
                 f"inputs: expected a tuple of call arguments, found "
                 f"{type(self.inputs).__name__}: write inputs=(x,)"
             )
-        if isinstance(self.collections, str):
-            raise BadCase(
-                f"collections: expected a sequence of names, found {self.collections!r}: "
-                f"write collections=({self.collections!r},)"
-            )
         if (line := fault(vars(self))) is not None:
             raise BadCase(line)
         if self.shard_mode not in ("auto", "explicit"):

@@ -11,8 +11,11 @@ MOST = 2**32 - 1  # what a seed of jax may be; more steps or devices nobody wait
 def fault(values: Mapping[str, Any]) -> str | None:
     """One line on the first setting that is of another kind; ``values`` are settings by name."""
     for name, (holds, expected) in _SETTINGS.items():
-        if name in values and values[name] is not None and not holds(values[name]):
-            return f"{name}: expected {expected}, found {values[name]!r}"
+        value = values.get(name)
+        if value is not None and not holds(value):
+            is_one_name = name == "collections" and isinstance(value, str)
+            hint = f": write collections=({value!r},)" if is_one_name else ""
+            return f"{name}: expected {expected}, found {value!r}{hint}"
     return _absent_axis(values)
 
 
