@@ -75,7 +75,7 @@ def fit(replacement: Any, old: Any, place: Place) -> Any:
 def _fits(replacement: Any, place: Place) -> bool:
     if isinstance(replacement, cst.Integer | cst.Float | cst.Imaginary):
         return not (isinstance(place.parent, ast.Attribute) and place.field == "value")
-    is_target = isinstance(place.parent, ast.For) and place.field == "target"
+    is_target = isinstance(place.parent, ast.For | ast.comprehension) and place.field == "target"
     if is_operand(replacement) or is_target:
         return True
     if isinstance(place.parent, ast.Call) and isinstance(place.node, ast.GeneratorExp):

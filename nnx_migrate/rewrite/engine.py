@@ -149,7 +149,7 @@ def make_explicit(
     Raises:
         EngineError: the ledger does not balance whatever is refused.
         EvidenceError: the evidence file cannot be used.
-        Lost: another process of the team has ended.
+        TeamError: another process of the team has ended.
     """
     ground = ground or Ground(request, team)
     loaded, evidence, before = ground.inputs, ground.evidence, ground.before

@@ -146,7 +146,7 @@ def _proven(request: RewriteRequest, proof: _Proof) -> _Proof:
     """The same, by as many processes as are wanted.
 
     Raises:
-        Lost: they could not finish it together; what keeps them from it one alone can tell.
+        TeamError: they could not finish it together; what keeps them from it one alone can tell.
     """
     team = Team()
     try:

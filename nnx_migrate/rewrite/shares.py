@@ -36,7 +36,7 @@ def share(project: Project, jobs: int, team: Team) -> None:
     """Start the processes of a run, if they are of use; all know the facts of the project then.
 
     Raises:
-      Lost: one of them has ended.
+      TeamError: one of them has ended.
     """
     owners = shares_of(project, jobs)
     if not owners:

@@ -122,7 +122,7 @@ class Team:
           outline: what the other processes are told in place of it.
 
         Raises:
-          Lost: another process has ended.
+          TeamError: another process has ended.
         """
         found = {name: work(name) for name, path in paths.items() if self.owns(path)}
         if self.size > 1:
@@ -135,7 +135,7 @@ class Team:
         """What several works come to, each done by one process.
 
         Raises:
-          Lost: another process has ended.
+          TeamError: another process has ended.
         """
         every = enumerate(works.items())
         return self.together(
@@ -148,7 +148,7 @@ class Team:
         """What all processes have; of what several have, their own.
 
         Raises:
-          Lost: another process has ended.
+          TeamError: another process has ended.
         """
         if self.size == 1:
             return dict(mine)

@@ -120,6 +120,13 @@ LIKE_CLASSES = {
     "a function": "[Net(plain), Net(Plain)]",
     "beside a class": "[Net(Plain), Net(lambda width: jnp.tanh)]",
 }
+LOOP = """\
+        for width in range(4, 6):
+            x = x + self.make(width)(x)
+"""
+COMPREHENSION = """\
+        x = sum([self.make(width)(x) for width in range(4, 6)])
+"""
 NAMED = """\
 def spelled(width, name=None):
     return Plain(width if name == "own_4" else 2 * width)
@@ -136,6 +143,12 @@ def test_a_class_that_gets_a_function_which_builds_modules_is_lazy(models: str) 
 @pytest.mark.parametrize("models", LIKE_CLASSES.values(), ids=LIKE_CLASSES)
 def test_functions_that_do_what_a_class_does_keep_it_explicit(models: str) -> None:
     program = PROGRAM.replace("{models}", models).replace(BUILT, "")
+    assert printed_alike(program)["m.Net"] == "explicit"
+
+
+@pytest.mark.parametrize("models", LIKE_CLASSES.values(), ids=LIKE_CLASSES)
+def test_functions_are_called_in_comprehensions_as_classes_are(models: str) -> None:
+    program = PROGRAM.replace("{models}", models).replace(BUILT, "").replace(LOOP, COMPREHENSION)
     assert printed_alike(program)["m.Net"] == "explicit"
 
 

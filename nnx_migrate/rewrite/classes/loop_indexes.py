@@ -69,7 +69,7 @@ class Indexes:
         return self.by_loop[id(loop)]
 
     def _new(self, loop: Loop, index: Index | None) -> Index | None:
-        if not isinstance(loop.node, ast.For) or loop.node.orelse:
+        if isinstance(loop.node, ast.For) and loop.node.orelse:
             return index
         around = {one.name for one in self.by_loop.values() if _is_within(loop, one.loop)}
         names = chain(_LETTERS, (f"index_{number}" for number in count()))

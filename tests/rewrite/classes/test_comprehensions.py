@@ -47,7 +47,9 @@ def test_a_variable_that_is_read_outside_its_comprehension_is_refused(body: str)
     ],
 )
 def test_a_variable_that_others_bind_anew_may_become_a_loop_s(body: str) -> None:
-    assert "for w in (3, 4):" in converted(_model(body))
+    text = converted(_model(body))
+    assert "for i, w in enumerate((3, 4)):" in text
+    assert '[getattr(self, f"Dense_{i}")(x) for i, w in enumerate((3, 4))]' in text
 
 
 def test_a_generator_that_runs_later_is_refused() -> None:
@@ -58,8 +60,8 @@ def test_a_generator_that_runs_later_is_refused() -> None:
 def test_a_generator_that_is_read_where_it_stands_becomes_a_loop() -> None:
     body = "return sum(nn.Dense(4)(x) for w in (3, 4)) + sum([*(nn.Dense(4)(x) for k in (3, 4))])"
     text = converted(_model(body))
-    assert "for w in (3, 4):" in text
-    assert "for k in (3, 4):" in text
+    assert "for i, w in enumerate((3, 4)):" in text
+    assert "for i, k in enumerate((3, 4)):" in text
 
 
 def test_the_else_of_a_loop_decides_what_is_built() -> None:

@@ -33,6 +33,14 @@ NAMED = {
         "for size in self.sizes:\n    x = self.layer(size)(x)\nreturn x",
         ['getattr(self, f"layer_{i}")(x)'],
     ),
+    "in a comprehension": (
+        "return sum([self.layer(size)(x).sum() for size in self.sizes])",
+        ['sum([getattr(self, f"layer_{i}")(x).sum() for i, size in enumerate(self.sizes)])'],
+    ),
+    "in a comprehension of another index": (
+        "return {i: self.layer(size)(x) for i, size in zip('ab', self.sizes)}['b']",
+        ["for j, (i, size) in enumerate(zip('ab', self.sizes))"],
+    ),
     "in a loop and behind it": (
         "for size in self.sizes:\n    x = self.layer(size)(x)\nreturn self.layer(2)(x)",
         ['getattr(self, f"layer_0_{i}")(x)', "self.layer_1(x)"],
@@ -69,6 +77,9 @@ def test_the_attribute_is_named_for_the_code_that_builds_it(body: str, parts: li
 COUNTED = {
     "a name of the user's that may be the same": (
         'for i in range(2):\n    x = self.layer(4, name=f"layer_{i}")(x)\nreturn self.layer(3)(x)'
+    ),
+    "a comprehension that leaves some out": (
+        "return [self.layer(4)(x) for size in self.sizes if size > 4][0]"
     ),
     "a loop that ends early": (
         "for size in self.sizes:\n    if size > 4:\n        break\n    x = self.layer(4)(x)\nreturn x"
