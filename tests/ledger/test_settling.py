@@ -108,6 +108,15 @@ def test_a_converted_class_may_keep_a_name_for_its_lazy_submodules() -> None:
     assert found.references.refused == 1
 
 
+def test_its_constructor_and_its_call_may_both_have_that_name() -> None:
+    kept = {("m.py", 6, 16)}
+    for copies, violations in ((2, 0), (3, 1)):
+        layers = ", ".join(["nn.Dense(3)"] * copies)
+        after = "import flax.linen as nn\n" + NNX.replace("nnx.Linear(3, 3, rngs=rngs)", layers)
+        found = settle(counted(LINEN), counted(after), {"m.A": R}, {}, staying=kept)
+        assert len(found.violations) == violations
+
+
 def test_a_class_reported_refused_but_converted_is_a_violation() -> None:
     ledger = settled(LINEN, NNX, {"m.A": F})
     assert ledger.references == Tally(total=3, rewritten=3)
