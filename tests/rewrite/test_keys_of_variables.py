@@ -37,7 +37,7 @@ class Mixed(nn.Module):
 
 
 class Tree(nn.Module):
-    # A tree of arrays from one key, and a copy of a parameter.
+    # A tree of arrays from one key.
     @nn.compact
     def __call__(self, x):
         def start():
@@ -46,8 +46,7 @@ class Tree(nn.Module):
 
         pair = self.variable("s", "pair", start)
         scale = self.param("scale", normal, (1, 2))
-        average = self.variable("s", "average", lambda: scale)
-        return x * pair.value["one"] * pair.value["two"] * scale * average.value
+        return x * pair.value["one"] * pair.value["two"] * scale
 
 
 class Following(nn.Module):

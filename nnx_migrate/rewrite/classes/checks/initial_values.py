@@ -2,7 +2,8 @@
 
 Linen makes a variable wherever it is missing, of the parameters that are there: ``apply({"params": p}, x,
 mutable=["ema"])`` starts the average at ``p``, and a scan's at the parameters that all steps share. A constructor
-would start it at parameters of its own, which those that are there replace.
+would start it at parameters of its own, which those that are there replace. Nor would it draw a key of a
+stream in the call's order: ``key = self.make_rng("noise")`` counts in ``apply``, and after draws that come first.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from dataclasses import dataclass
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.rewrite.classes.setup.dependence import MAKERS, STATIC, Dependence, dependence_in
+from nnx_migrate.source.bindings import bindings_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import last_name
-from nnx_migrate.source.walking import each, given_values, walk
+from nnx_migrate.source.walking import each, given_values, is_name, walk
 
 RULE = "variable"
 _OF_SHAPE = frozenset({"empty_like", "ones_like", "zeros_like"})  # of whatever value
 
 
 def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
-    """Refuse a variable whose initial value is computed from what another collection has.
+    """Refuse a variable whose initial value is computed from what another collection has, or of a drawn key.
 
     Variables of one collection are there together, or none of them is.
 
@@ -33,19 +35,52 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     variables = [one for one in items.values() if one.kind is ItemKind.VARIABLE]
     is_one = len({one.collection_text for one in variables}) == 1
     makers = frozenset({"param"}) if is_one else MAKERS
+    exempt = _draws_of_parameters(cls)
     for method in cls.methods.values():
         made = [items[id(one)] for one in walk(method) if id(one) in items]
         made = [one for one in made if one.kind is ItemKind.VARIABLE and one.init is not None]
-        begun = Dependence(receiver_of(method), makers=makers)
-        reading = _Reading(method, dependence_in(cls, method, begun)) if made else None
+        if not made:
+            continue
+        values = _reading(cls, method, makers)
+        keys = _reading(cls, method, frozenset({"make_rng"}), exempt)
         for one in made:
-            if reading is not None and reading.follows(one):
+            if values.follows(one):
                 raise ClassRefused(
                     one.call,
                     "its initial value follows another variable, which may be there before it",
                     "keep it lazy, or start it at a value that its arguments give",
                     RULE,
                 )
+            if keys.follows(one):
+                raise ClassRefused(
+                    one.call,
+                    "its initial value takes a key that the call draws in an order of its own",
+                    "keep it lazy, or draw the key from the stream 'params'",
+                    RULE,
+                )
+
+
+def _draws_of_parameters(cls: ClassInfo) -> frozenset[int]:
+    """Calls that draw from the stream of parameters, which is there in ``init`` alone, by id."""
+    found = set()
+    for method in (one for base in cls.mro for one in base.methods.values()):
+        for call in each(method, ast.Call):
+            streams = given_values(call)
+            if self_call(call, receiver_of(method)) == "make_rng" and any(
+                isinstance(one, ast.Constant) and one.value == "params" for one in streams
+            ):
+                found.add(id(call))
+    return frozenset(found)
+
+
+def _reading(
+    cls: ClassInfo,
+    method: ast.FunctionDef,
+    makers: frozenset[str],
+    exempt: frozenset[int] = frozenset(),
+) -> _Reading:
+    begun = Dependence(receiver_of(method), makers=makers, exempt=exempt)
+    return _Reading(method, dependence_in(cls, method, begun))
 
 
 @dataclass(frozen=True)
@@ -65,10 +100,12 @@ class _Reading:
         if isinstance(item.init, ast.Name):
             functions = each(self.method, ast.FunctionDef)
             parts += [s for one in functions if one.name == item.init.id for s in one.body]
+            pairs = bindings_below(self.method)
+            parts += [value for target, value in pairs if is_name(target, item.init.id)]
         return any(map(self._reads, parts))
 
     def _reads(self, node: ast.AST) -> bool:
-        if self_call(node, self.dependence.receiver) in self.dependence.makers:
+        if self.dependence.makes(node):
             return True
         match node:
             case ast.Call(func=function, args=[_, *_]) if last_name(function) in _OF_SHAPE:

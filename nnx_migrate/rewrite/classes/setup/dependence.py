@@ -27,16 +27,22 @@ class Dependence:
 
     Attributes:
       makers: the methods that make the variables in question.
+      exempt: calls of these that do not count, by id.
     """
 
     receiver: str
     local: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     makers: frozenset[str] = MAKERS
+    exempt: frozenset[int] = frozenset()
+
+    def makes(self, node: ast.AST) -> bool:
+        """Whether it is a call of one of the makers."""
+        return self_call(node, self.receiver) in self.makers and id(node) not in self.exempt
 
     def of(self, node: ast.AST) -> bool:
         """Whether evaluating ``node`` reads a variable; what a function reads when called aside."""
-        if self_call(node, self.receiver) in self.makers:
+        if self.makes(node):
             return True
         match node:
             case ast.Attribute(attr=attr) if attr in STATIC:
