@@ -3,7 +3,8 @@
 Linen makes a variable wherever it is missing, of the parameters that are there: ``apply({"params": p}, x,
 mutable=["ema"])`` starts the average at ``p``, and a scan's at the parameters that all steps share. A constructor
 would start it at parameters of its own, which those that are there replace. Nor would it draw a key of a
-stream in the call's order: ``key = self.make_rng("noise")`` counts in ``apply``, and after draws that come first.
+stream in the call's order: where others are drawn too, ``key = self.make_rng("noise")`` counts among them in
+``apply``, and after those that come first.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     variables = [one for one in items.values() if one.kind is ItemKind.VARIABLE]
     is_one = len({one.collection_text for one in variables}) == 1
     makers = frozenset({"param"}) if is_one else MAKERS
-    exempt = _draws_of_parameters(cls)
+    exempt = _draws(cls, of_parameters=True)
+    has_order = len(_draws(cls, of_parameters=False)) > 1
     for method in cls.methods.values():
         made = [items[id(one)] for one in walk(method) if id(one) in items]
         made = [one for one in made if one.kind is ItemKind.VARIABLE and one.init is not None]
         if not made:
             continue
         values = _reading(cls, method, makers)
-        keys = _reading(cls, method, frozenset({"make_rng"}), exempt)
+        keys = _reading(cls, method, frozenset({"make_rng"}), exempt) if has_order else None
         for one in made:
             if values.follows(one):
                 raise ClassRefused(
@@ -51,7 +53,7 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     "keep it lazy, or start it at a value that its arguments give",
                     RULE,
                 )
-            if keys.follows(one):
+            if keys is not None and keys.follows(one):
                 raise ClassRefused(
                     one.call,
                     "its initial value takes a key that the call draws in an order of its own",
@@ -60,13 +62,15 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                 )
 
 
-def _draws_of_parameters(cls: ClassInfo) -> frozenset[int]:
-    """Calls that draw from the stream of parameters, which is there in ``init`` alone, by id."""
+def _draws(cls: ClassInfo, *, of_parameters: bool) -> frozenset[int]:
+    """Calls that draw from the stream of parameters, which is there in ``init`` alone, or from others, by id."""
     found = set()
     for method in (one for base in cls.mro for one in base.methods.values()):
         for call in each(method, ast.Call):
+            if self_call(call, receiver_of(method)) != "make_rng":
+                continue
             streams = given_values(call)
-            if self_call(call, receiver_of(method)) == "make_rng" and any(
+            if of_parameters is any(
                 isinstance(one, ast.Constant) and one.value == "params" for one in streams
             ):
                 found.add(id(call))
