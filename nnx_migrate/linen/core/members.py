@@ -99,12 +99,16 @@ def lazy_member(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
         return _forward(name, value)
     if name != "__call__":
         return nowrap(value)  # a call is recorded
-    return _check_call(value) if _may_refuse(cls) else value
+    return _check_call(value, _forward(name, value)) if _may_refuse(cls) else value
 
 
-def _check_call(call: Any) -> Any:
+def _check_call(call: Any, initial: Any) -> Any:
+    """A call that reads fields alone; the ``initial`` one makes what the constructor does all the same."""
+
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.scope is not None and self.scope.get_flag("initializing", False):
+            return initial(self, *args, **kwargs)
         if self.scope is not None and not type(self)._nnm_sizes:
             self._nnm_calls().abstract()
         return call(self, *args, **kwargs)
