@@ -35,6 +35,11 @@ class Place:
     scope: str
     certain: bool = True
 
+    @property
+    def at(self) -> tuple[str, int, int]:
+        """Path, line and column, by which the parts of a run name a place to each other."""
+        return self.path, self.line, self.column
+
 
 @dataclass(frozen=True)
 class Count:

@@ -41,8 +41,8 @@ class Project:
             self.by_module.setdefault(source.module, source)
             parts = source.module.split(".")
             self.packages.update(".".join(parts[:size]) for size in range(1, len(parts)))
-        self.module_names = frozenset(self.by_module)
-        self.read = Read() if read is None else read
+        self._read = Read() if read is None else read
+        self.imports = self._read.imports.setdefault(frozenset(self.by_module), {})
         self._trees: dict[Source, ast.Module | None] = {}
         self._size = 0  # characters of the files that are held parsed
         self._is_kept = read is not None  # what is read is for later counts, too
@@ -51,16 +51,16 @@ class Project:
     def unit(self, path: str) -> Unit | None:
         """The parsed file, or None when it does not parse."""
         source = self.sources[path]
-        if source not in self.read.units:
+        if source not in self._read.units:
             tree = self._trees.pop(source) if source in self._trees else self._parse(source)
             text = source.text.removeprefix("\ufeff")
             unit = analyse(tree, source.path, source.module, text) if tree is not None else None
-            self.read.units[source] = unit
-        return self.read.units[source]
+            self._read.units[source] = unit
+        return self._read.units[source]
 
     def tree(self, source: Source) -> ast.Module | None:
         """The syntax tree of a file, or None when it does not parse."""
-        if self._is_kept or source in self.read.units:
+        if self._is_kept or source in self._read.units:
             unit = self.unit(source.path)
             return unit.tree if unit is not None else None
         if source not in self._trees:
@@ -72,7 +72,7 @@ class Project:
 
         ``bodies``: whether what the methods of its classes mention counts.
         """
-        source, known = self.by_module[name], self.read.statements
+        source, known = self.by_module[name], self._read.statements
         if source not in known:
             tree = self.tree(source)
             known[source] = (
@@ -86,10 +86,10 @@ class Project:
             return
         self._size = 0
         self._trees.clear()
-        for unit in self.read.units.values():
+        for unit in self._read.units.values():
             if unit is not None:
                 unit.release()
-        self.read.units.clear()
+        self._read.units.clear()
 
     def _parse(self, source: Source) -> ast.Module | None:
         self._size += len(source.text)

@@ -36,7 +36,7 @@ def taints(project: Project, size: int) -> Taints:
     ``size`` is how many characters of parsed files are held at a time.
     """
     found: Taints = {}
-    named = {one.module: _names(one, project) for one in project.by_module.values()}
+    named = {one.module: _imports(one, project) for one in project.by_module.values()}
     importers: dict[str, set[str]] = {}
     for module, items in named.items():
         for target, name in items:
@@ -71,15 +71,14 @@ def _imports_flax(text: str) -> bool:
     return "flax" in text and bool(_IMPORTS_FLAX.search(_join_lines(text)))
 
 
-def _names(source: Source, project: Project) -> frozenset[_Named]:
+def _imports(source: Source, project: Project) -> frozenset[_Named]:
     """Everything a text may import from the project; that hangs on which modules this has alone."""
-    known = project.read.imports.setdefault(project.module_names, {})
-    if source not in known:
-        known[source] = frozenset(_named(source, project))
-    return known[source]
+    if source not in project.imports:
+        project.imports[source] = frozenset(_read_imports(source, project))
+    return project.imports[source]
 
 
-def _named(source: Source, project: Project) -> set[_Named]:
+def _read_imports(source: Source, project: Project) -> set[_Named]:
     text = _join_lines(source.text)
     found: set[_Named] = set()
     for match in _IMPORT.finditer(text):

@@ -146,9 +146,7 @@ def _settle_group(kind: _Kind, key: _Key, old: list[Place], new: list[Place]) ->
         if claim is not None and claim is not outcome and _binding(kind, place, claim):
             violations.append(_message(kind, place, claim, new))
     # What a class keeps for its lazy submodules both its constructor and its call may have.
-    copies = (
-        2 if old and all((one.path, one.line, one.column) in kind.staying for one in old) else 1
-    )
+    copies = 2 if all(one.at in kind.staying for one in old) else 1
     for place in sorted(new)[copies * len(old) :]:
         if kind.noun == "reference" or place.certain:
             violations.append(
@@ -177,7 +175,7 @@ def _binding(kind: _Kind, place: Place, claim: Outcome) -> bool:
     default: on an unknown receiver it stays in a rewritten class, which is a refusal, and in a class
     that stays it is gone where its receiver is lazy.
     """
-    by_place = (place.path, place.line, place.column) in kind.claims
+    by_place = place.at in kind.claims
     is_sure = place.certain and claim is Outcome.REWRITTEN
     return kind.noun == "reference" or by_place or is_sure
 
@@ -191,10 +189,9 @@ def _message(kind: _Kind, place: Place, claim: Outcome, new: list[Place]) -> str
 
 
 def _claim(kind: _Kind, place: Place) -> Outcome | None:
-    at = (place.path, place.line, place.column)
-    if at in kind.staying:
+    if place.at in kind.staying:
         return Outcome.REFUSED
-    claimed = kind.claims.get(at)
+    claimed = kind.claims.get(place.at)
     if claimed is not None:
         inside = kind.classes.get(_owner(place.scope, kind.classes))
         # A class is converted whole: no other reference to Linen may stay in it.

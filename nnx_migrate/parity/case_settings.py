@@ -13,8 +13,8 @@ def fault(values: Mapping[str, Any]) -> str | None:
     for name, (holds, expected) in _SETTINGS.items():
         value = values.get(name)
         if value is not None and not holds(value):
-            is_one_name = name == "collections" and isinstance(value, str)
-            hint = f": write collections=({value!r},)" if is_one_name else ""
+            is_one_name = holds is _are_names and isinstance(value, str)
+            hint = f": write {name}=({value!r},)" if is_one_name else ""
             return f"{name}: expected {expected}, found {value!r}{hint}"
     return _absent_axis(values)
 

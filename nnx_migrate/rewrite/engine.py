@@ -206,7 +206,7 @@ def _claims(
         sites = (*before.call_sites, *before.handles)
         for claims, counted in ((places, before.references), (calls, sites)):
             on = [one for one in counted if one.path == path and one.line in lines]
-            claims.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
+            claims.update({one.at: Outcome.KEPT for one in on})
     places.update(dict.fromkeys(edited_in_left_classes(inputs.project, attempt), Outcome.REWRITTEN))
     for path, remarks in attempt.remarks.items():
         module = inputs.targets[path]
@@ -232,10 +232,10 @@ def _without_lazy(
         numbers = Counter((one.path, one.scope, one.symbol) for one in left)
         own = {id(one) for one in sites if one.line in attempt.keep_lines.get(one.path, ())}
         for one in sorted(sites, key=lambda one: id(one) not in own):
-            at, key = (one.path, one.line, one.column), (one.path, one.scope, one.symbol)
-            if at in claims and id(one) not in own and numbers[key] <= 0:
-                found.pop(at, None)
-            numbers[key] -= at in claims
+            key = (one.path, one.scope, one.symbol)
+            if one.at in claims and id(one) not in own and numbers[key] <= 0:
+                found.pop(one.at, None)
+            numbers[key] -= one.at in claims
     return found
 
 

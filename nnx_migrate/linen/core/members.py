@@ -67,7 +67,7 @@ def _is_special(name: str, value: Any) -> bool:
     return is_method and name not in _OWN and _SPECIAL.fullmatch(name) is not None
 
 
-def _may_refuse(cls: Any) -> bool:
+def _calls_something(cls: Any) -> bool:
     """Whether the constructor calls or raises something; True where that does not show."""
     if cls.__init__ is nnx.Module.__init__:
         return False
@@ -82,7 +82,7 @@ def lazy_member(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
     """A member for the lazy class: methods run on the explicit module, unless fields are enough.
 
     So do properties of a bound module: what they read may be the explicit module's alone. The
-    constructor runs before a call, as Linen's ``setup`` does, where it may raise.
+    constructor runs before a call, as Linen's ``setup`` does, where it may raise or make variables.
     """
     if isinstance(value, property) and not _reads_only(value.fget, fields):
         return property(
@@ -99,7 +99,7 @@ def lazy_member(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
         return _forward(name, value)
     if name != "__call__":
         return nowrap(value)  # a call is recorded
-    return _check_call(value, _forward(name, value)) if _may_refuse(cls) else value
+    return _check_call(value, _forward(name, value)) if _calls_something(cls) else value
 
 
 def _check_call(call: Any, initial: Any) -> Any:
@@ -107,10 +107,11 @@ def _check_call(call: Any, initial: Any) -> Any:
 
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.scope is not None and self.scope.get_flag("initializing", False):
-            return initial(self, *args, **kwargs)
-        if self.scope is not None and not type(self)._nnm_sizes:
-            self._nnm_calls().abstract()
+        if self.scope is not None:
+            if self.is_initializing():
+                return initial(self, *args, **kwargs)
+            if not type(self)._nnm_sizes:
+                self._nnm_calls().abstract()
         return call(self, *args, **kwargs)
 
     return method

@@ -1,7 +1,7 @@
 """Indexes of loops: which variable counts the rounds from 0, or could.
 
 ``for size in self.sizes: x = nn.Dense(size)(x)`` builds ``Dense_0``, ``Dense_1``, ...: to say so, the
-loop becomes ``for i, size in enumerate(self.sizes)`` in ``__init__`` and in the call.
+loop becomes ``for i, size in enumerate(self.sizes)`` in ``__init__`` and in the call. So does a comprehension's.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Indexes:
         return Index(loop, name, rounds, is_new=True)
 
     def read_by(self, names: Mapping[int, HasAttribute]) -> dict[int, Index]:
-        """The new indexes that a name reads, by id of the statement of the loop."""
+        """The new indexes that a name reads, by id of the loop's node."""
         found = {}
         for one in self.by_loop.values():
             texts = [

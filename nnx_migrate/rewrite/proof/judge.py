@@ -87,11 +87,7 @@ def _left(
         if entry.outcome is Outcome.REFUSED and not is_harmless:
             what = f"{entry.place.symbol} is not rewritten here"
             yield Doubt(entry.place.path, entry.place.line, what)
-    harmless = {
-        (entry.place.path, entry.place.line, entry.place.column)
-        for entry in entries
-        if is_of_arrays(entry.place.symbol)
-    }
+    harmless = {entry.place.at for entry in entries if is_of_arrays(entry.place.symbol)}
     for one in result.findings:
         at = (one.path, one.line, one.column)
         if one.outcome is Outcome.REFUSED and at not in harmless:

@@ -34,17 +34,17 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
       ClassRefused: a constructor would compute it from other values than Linen.
     """
     variables = [one for one in items.values() if one.kind is ItemKind.VARIABLE]
+    if not variables:
+        return
     is_one = len({one.collection_text for one in variables}) == 1
     makers = frozenset({"param"}) if is_one else MAKERS
-    exempt = _draws(cls, of_parameters=True)
-    has_order = len(_draws(cls, of_parameters=False)) > 1
+    of_parameters, of_others = _draws(cls)
     for method in cls.methods.values():
         made = [items[id(one)] for one in walk(method) if id(one) in items]
         made = [one for one in made if one.kind is ItemKind.VARIABLE and one.init is not None]
         if not made:
             continue
         values = _reading(cls, method, makers)
-        keys = _reading(cls, method, frozenset({"make_rng"}), exempt) if has_order else None
         for one in made:
             if values.follows(one):
                 raise ClassRefused(
@@ -53,7 +53,10 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     "keep it lazy, or start it at a value that its arguments give",
                     RULE,
                 )
-            if keys is not None and keys.follows(one):
+            if len(of_others) < 2:
+                continue
+            draws = _reading(cls, method, frozenset({"make_rng"}), of_parameters)
+            if draws.follows(one):
                 raise ClassRefused(
                     one.call,
                     "its initial value takes a key that the call draws in an order of its own",
@@ -62,19 +65,23 @@ def check_initial_values(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                 )
 
 
-def _draws(cls: ClassInfo, *, of_parameters: bool) -> frozenset[int]:
-    """Calls that draw from the stream of parameters, which is there in ``init`` alone, or from others, by id."""
-    found = set()
-    for method in (one for base in cls.mro for one in base.methods.values()):
-        for call in each(method, ast.Call):
-            if self_call(call, receiver_of(method)) != "make_rng":
-                continue
-            streams = given_values(call)
-            if of_parameters is any(
-                isinstance(one, ast.Constant) and one.value == "params" for one in streams
-            ):
-                found.add(id(call))
-    return frozenset(found)
+def _draws(cls: ClassInfo) -> tuple[frozenset[int], frozenset[int]]:
+    """Calls that draw from the stream of parameters, which is there in ``init`` alone, and from others, by id."""
+    calls = [
+        call
+        for base in cls.mro
+        for method in base.methods.values()
+        for call in each(method, ast.Call)
+        if self_call(call, receiver_of(method)) == "make_rng"
+    ]
+    of_parameters = [
+        call
+        for call in calls
+        for one in given_values(call)
+        if isinstance(one, ast.Constant) and one.value == "params"
+    ]
+    found = frozenset(map(id, of_parameters))
+    return found, frozenset(map(id, calls)) - found
 
 
 def _reading(

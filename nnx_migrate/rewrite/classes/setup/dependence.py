@@ -98,7 +98,12 @@ def _base_attributes(
     for base in cls.mro:
         other = base.methods.get("setup")
         if other is not None and other is not method and base is not cls:
-            begun = Dependence(receiver_of(other), makers=base_dependence.makers)
+            begun = replace(
+                base_dependence,
+                receiver=receiver_of(other),
+                local=frozenset(),
+                attributes=frozenset(),
+            )
             names |= dependence_in(base, other, begun).attributes
     return frozenset(names)
 
