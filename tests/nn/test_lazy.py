@@ -169,6 +169,13 @@ def test_inputs_are_integers_or_keys_where_floats_do_not_do() -> None:
         nnm.abstractly(lambda ids, x: ids + x, ids, x)
 
 
+def test_several_arrays_come_as_they_were_given() -> None:
+    arrays = nnm.abstract_array({"a": [(2, 3), (2, 5)], "b": (), "c": None})
+    assert jax.tree.map(jnp.shape, arrays) == {"a": [(2, 3), (2, 5)], "b": (), "c": None}
+    out = nnm.abstractly(lambda xs: jnp.concatenate(xs["a"], axis=-1), arrays)
+    assert out.shape == (2, 8)
+
+
 def test_what_no_dtype_mends_raises_however_many_arrays_there_are() -> None:
     arrays = [nnm.abstract_array((number, 2)) for number in range(1, 60)]
     with pytest.raises(TypeError, match="concatenate"):

@@ -417,7 +417,7 @@ def test_indices_in_unknown_number_may_take_the_last_axis(index: str) -> None:
     ("made", "size"),
     [
         ("jnp.split(x, 2, axis=-2)[0]", "in_features"),
-        ("jnp.expand_dims(nn.silu(x[:]), 0)", "in_features"),
+        ("jnp.expand_dims(nn.silu(x[..., :]), 0)", "in_features"),
     ],
 )
 def test_an_axis_of_an_array_of_unknown_rank_that_is_not_the_last_one(made: str, size: str) -> None:

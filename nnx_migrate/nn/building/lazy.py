@@ -144,14 +144,21 @@ def read(value: nnx.Variable[Any] | None) -> Any:
     return None if value is None else value[...]
 
 
-def abstract_array(shape: Sequence[int] | None) -> jax.ShapeDtypeStruct | None:
+def abstract_array(shape: Any) -> Any:
     """A float array of which only the shape is known: an input of Linen's initial call.
 
-    None where the initial call has none.
+    None where the initial call has none; of an input that is several arrays, those, where ``shape`` is
+    the same structure of shapes: ``[(2, 3), (2, 5)]``, ``Observation(image=(2, 8, 8, 3), state=(2, 4))``.
     """
-    if shape is None:
-        return None
-    return jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+    if isinstance(shape, list) and shape and all(isinstance(one, int) for one in shape):
+        shape = tuple(shape)
+    return jax.tree.map(
+        lambda one: jax.ShapeDtypeStruct(one, jnp.float32), shape, is_leaf=_is_shape
+    )
+
+
+def _is_shape(value: Any) -> bool:
+    return type(value) is tuple and jax.tree_util.all_leaves(value)
 
 
 class _Either:

@@ -19,6 +19,7 @@ from nnx_migrate.model import (
     RewriteResult,
     Tally,
 )
+from nnx_migrate.rewrite.lazy.instance_checks import instance_checks
 from nnx_migrate.rewrite.lazy.leftovers import left
 from nnx_migrate.rewrite.lazy.metaclasses import disagreements
 from nnx_migrate.rewrite.lazy.names import is_missing, names_core_lift
@@ -68,6 +69,7 @@ def report(
         *_findings(request, references, lazy_texts, texts, without),
         *map(_left, broken),
         *_metaclasses(sources, before, lazy_texts),
+        *_instance_checks(request, before),
     )
     result = RewriteResult(
         files=_files(paths, lazy_texts, texts),
@@ -126,6 +128,14 @@ def _metaclasses(
     for one in disagreements(((one.path, one.text) for one in sources), rewritten):
         at = (one.node.lineno, one.node.col_offset + 1)
         yield Finding("inheritance", one.path, *at, Outcome.REFUSED, one.message)
+
+
+def _instance_checks(request: RewriteRequest, before: ledger.Count) -> Iterable[Finding]:
+    base = request.base or request.root
+    texts = ((relative(one.path, base), one.text) for one in request.files)
+    for one in instance_checks(texts) if before.classes else ():
+        at = (one.node.lineno, one.node.col_offset + 1)
+        yield Finding("reference", one.path, *at, Outcome.REFUSED, one.message)
 
 
 def _without_successor(symbol: str, *, lifts_scopes: bool) -> str | None:

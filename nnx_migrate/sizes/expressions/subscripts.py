@@ -188,13 +188,16 @@ def _of_argument(
     interpreter: Interpreter, base: Argument, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
     number = constant_of(key)
+    if isinstance(index, ast.Slice) and not (index.lower or index.upper or index.step):
+        return base
     if isinstance(number, int):
         return Argument(f"{base.path}[{number}]")
     if isinstance(number, str):  # its entries are arrays of their own
         return Unknown(f"the entry {number!r} of {base.path}, whose size no argument shows")
     is_counted = isinstance(key, Static) and not key.expr.is_constant
-    if is_counted and interpreter.as_array(base) is base:
-        return Array((None,))  # of a list the items may differ: ``inputs[i]``
+    may_be_list = is_counted or isinstance(index, ast.Slice)
+    if may_be_list and interpreter.as_array(base) is base:
+        return Array((None,))  # the items of a list may differ: ``inputs[i]``, ``inputs[-2:]``
     return index_array(interpreter, base.array(), index, frame)
 
 

@@ -125,7 +125,8 @@ def _method_with(analysis: ClassAnalysis, path: str) -> str:
 
 
 def _argument_name(path: str, whole: bool, only: bool) -> str:
-    leaf = re.sub(r"\W+", "_", path.rpartition(".")[2]).strip("_")
+    counted_back = path.rpartition(".")[2].replace("[-", "_minus_")  # ``feats[-1]``
+    leaf = re.sub(r"\W+", "_", counted_back).strip("_")
     if whole:
         return f"{leaf}_shape"
     return "in_features" if only else f"{leaf}_features"

@@ -10,6 +10,7 @@ from nnx_migrate.abstract.questions import constant_of, is_none
 from nnx_migrate.abstract.shapes import fixed_size
 from nnx_migrate.abstract.values import (
     NONE,
+    Argument,
     Array,
     Library,
     Native,
@@ -163,7 +164,8 @@ def _tree_map(call: LibraryCall) -> Value:
         array = as_array(value)
         if array is None:
             return value if is_none(value) else Unknown("a tree map of an unknown value")
-        return _run(call, function, (array,))
+        is_open = isinstance(value, Argument) and call.interpreter.as_array(value) is value
+        return _run(call, function, (Array((None,)) if is_open else array,))
 
     return over(tree)
 

@@ -672,3 +672,38 @@ def test_a_factory_that_makes_the_same_each_time(made: str) -> None:
 )
 def test_a_factory_that_may_make_another_each_time_is_refused(made: str) -> None:
     assert "may be another each time" in refusal(MAKERS.format(made=made)).reason
+
+
+DECLARED_ELSEWHERE = {
+    "a function": ("def made(value):\n  return dataclasses.field(default=value)\n", "made(3)"),
+    "a lambda": ("made = lambda: dataclasses.field(default_factory=list)\n", "made()"),
+    "a partial": ("made = functools.partial(dataclasses.field, kw_only=True)\n", "made(default=3)"),
+    "a name": ("three = dataclasses.field(default=3)\n", "three"),
+    "a choice": ("SLIM = False\n", "dataclasses.field(default=3) if SLIM else 5"),
+}
+
+
+@pytest.mark.parametrize(("before", "default"), DECLARED_ELSEWHERE.values(), ids=DECLARED_ELSEWHERE)
+def test_a_default_that_code_makes_a_declaration_of_keeps_its_class_lazy(
+    before: str, default: str
+) -> None:
+    head = "import dataclasses\nimport functools\n"
+    body = "class M(nn.Module):\n  width: Any = {}\n  def __call__(self, x):\n    return x\n"
+    reason = refusal(head + before + body.format(default)).reason
+    assert "may be a dataclasses.field(...) that is made elsewhere" in reason
+
+
+def test_a_default_that_a_function_computes_may_stay() -> None:
+    text = converted(
+        """\
+        def orthogonal(scale):
+          return nn.initializers.orthogonal(scale)
+
+        class M(nn.Module):
+          init: Any = orthogonal(2.0)
+
+          def __call__(self, x):
+            return self.init(x)
+        """
+    )
+    assert "init: Any = orthogonal(2.0)" in text

@@ -8,10 +8,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
+from nnx_migrate.linen.core.sizes.arrays import is_array
+
 Path = tuple[str, ...]
-_STEP = re.compile(r"\.(\w+)|\[(\w+)\]")
+_STEP = re.compile(r"\.(\w+)|\[(-?\d+)\]")
 
 
 class UnknownSize(TypeError):
@@ -23,9 +26,9 @@ class Size:
     """A constructor argument that comes from an input of the first call.
 
     ``argument``: the input's name, or a part of it (``"carry[1]"``, ``"graphs.nodes"``); None for the
-    first. ``axis``: which of its dimensions; None for the whole shape. ``of``: the scope path of a
-    submodule, when it is that one's input. ``method``: which call has the input. ``fact``: not a size
-    but whether the input is ``"given"``, or its ``"truth"``.
+    first. ``axis``: which of its dimensions; None for the whole shape, or those of all arrays in the input.
+    ``of``: the scope path of a submodule, when it is that one's input. ``method``: which call has the
+    input. ``fact``: not a size but whether the input is ``"given"``, or its ``"truth"``.
 
     >>> lazy(MlpBlock, in_features=Size(axis=-1), length=Size("tokens", 1))
     """
@@ -43,9 +46,11 @@ class Size:
             return value is not None
         if self.fact == "truth":
             return bool(value)
+        if self.axis is None:
+            return _shapes(value)
         shape = _shape(value)
-        if shape is None or self.axis is None:
-            return shape
+        if shape is None:
+            return None
         return shape[self.axis] if -len(shape) <= self.axis < len(shape) else None
 
     def read_at(self, path: Path, inputs: Mapping[str, Any]) -> Any:
@@ -77,6 +82,15 @@ class Size:
         return self.path == path
 
 
+def _shapes(value: Any) -> Any:
+    """The shape of an input, or of each array that it holds; None where it holds anything else."""
+    leaves, tree = jax.tree.flatten(value)
+    if not any(map(is_array, leaves)) or is_array(value):
+        return _shape(value)
+    shapes = list(map(_shape, leaves))
+    return None if None in shapes else jax.tree.unflatten(tree, shapes)
+
+
 def _shape(value: Any) -> tuple[int, ...] | None:
     """The shape of an array, a number or lists of numbers; other inputs have none."""
     if isinstance(value, int | float | complex | list | tuple):
@@ -97,8 +111,26 @@ def _part(inputs: Mapping[str, Any], argument: str | None) -> Any:
     for attribute, item in _STEP.findall(argument[name.end() :]):
         if value is None:
             return None
-        value = getattr(value, attribute) if attribute else value[int(item)]
+        value = part_at(value, attribute or int(item))
     return value
+
+
+def part_at(value: Any, step: str | int) -> Any:
+    """A field or an item; what has to be computed for it (a property, a row) only as a shape."""
+    if isinstance(step, int):
+        has_rows = isinstance(value, jax.ShapeDtypeStruct) and value.shape
+        return jax.eval_shape(lambda one: one[step], value) if has_rows else value[step]
+    if step in properties_of(value):
+        return jax.eval_shape(lambda one: getattr(one, step), value)
+    return getattr(value, step)
+
+
+def properties_of(value: Any) -> tuple[str, ...]:
+    """What the class of an input computes under the name of a field."""
+    bases = type(value).__mro__
+    return tuple(
+        name for one in bases for name, kept in vars(one).items() if isinstance(kept, property)
+    )
 
 
 def inputs_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> dict[str, Any]:

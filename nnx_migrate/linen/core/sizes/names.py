@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 
-from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
+from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize, part_at, properties_of
 
 _ENDINGS: dict[str, int | None] = {"_features": -1, "_shape": None}
 _TAKEN = "input_"  # in front where the constructor has another use for the plain name
@@ -127,14 +127,15 @@ def _steps(value: Any, words: str) -> str | None:
         if words == name:
             return f".{name}"
         if words.startswith(f"{name}_"):
-            below = _steps(getattr(value, name), words.removeprefix(f"{name}_"))
+            below = _steps(part_at(value, name), words.removeprefix(f"{name}_"))
             if below is not None:
                 return f".{name}{below}"
     return None
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    return (*getattr(value, "_fields", ()), *getattr(value, "__dict__", ()))
+    own = (*getattr(value, "_fields", ()), *getattr(value, "__dict__", ()))
+    return (*own, *properties_of(value))
 
 
 def _is_list(value: Any, index: int) -> bool:

@@ -15,6 +15,7 @@ from nnx_migrate.edit.signatures import parameter
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ClassRefused
+from nnx_migrate.rewrite.classes.fields.declarations import is_declaration, may_make_declaration
 from nnx_migrate.rewrite.classes.fields.frozen import may_be_given_container
 from nnx_migrate.rewrite.classes.fields.making import factory_value, makes_the_same
 from nnx_migrate.rewrite.classes.fields.types import (
@@ -39,9 +40,6 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, is_name, walk
 
 RULE = "fields"
-_FIELD_FUNCTIONS = frozenset(
-    {"dataclasses.field", "flax.struct.field", "flax.linen.kw_only_dataclasses.field"}
-)
 _PLACEMENT = frozenset({"name", "parent"})
 _OPTIONS = frozenset({"default", "default_factory", "init", "kw_only", "repr"})
 
@@ -183,10 +181,16 @@ def _base_annotation(project: Project, cls: ClassInfo, one: Field) -> Expression
 def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
     """Keyword arguments of ``field(...)`` when the default is one."""
     made = one.node.value
-    if not isinstance(made, ast.Call):
+    if may_make_declaration(project, one):
+        raise ClassRefused(
+            made or one.node,
+            f"the default of {one.name!r} may be a dataclasses.field(...) that is made elsewhere",
+            "write field(...) where the class has it",
+            RULE,
+        )
+    if not is_declaration(project, one):
         return None
-    if project.resolve(made.func, one.owner.scope) not in _FIELD_FUNCTIONS:
-        return None
+    assert isinstance(made, ast.Call)
     if made.args or any(keyword.arg is None for keyword in made.keywords):
         raise ClassRefused(made, "field(...) with unpacked arguments", "write them out", RULE)
     found = {keyword.arg: keyword.value for keyword in made.keywords if keyword.arg}

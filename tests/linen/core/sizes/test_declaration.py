@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import pytest
 
 from nnx_migrate.linen.core.sizes.declaration import Size
+
+
+class Pair(NamedTuple):
+    one: Any
+    other: Any
+
+    @property
+    def both(self) -> Any:
+        return jnp.concatenate([self.one, self.other])
 
 
 @pytest.mark.parametrize(
@@ -20,6 +30,14 @@ from nnx_migrate.linen.core.sizes.declaration import Size
         (Size(), [1.0, 2.0], 2),
         (Size(axis=None), 0.5, ()),
         (Size("x.a"), SimpleNamespace(a=jnp.ones(4)), 4),
+        (Size("x[-1]"), (jnp.ones(2), jnp.ones(4)), 4),
+        (Size("x[0]"), jax.ShapeDtypeStruct((2, 3), jnp.float32), 3),
+        (Size("x.both"), Pair(jnp.ones(2), jnp.ones(4)), 6),
+        (Size("x.both"), Pair(*(jax.ShapeDtypeStruct((n,), jnp.float32) for n in (2, 4))), 6),
+        # The shapes of all arrays that it holds.
+        (Size(axis=None), [jnp.ones((2, 3)), jnp.ones((2, 5))], [(2, 3), (2, 5)]),
+        (Size(axis=None), {"a": jnp.ones(4), "b": 1.0}, {"a": (4,), "b": ()}),
+        (Size(axis=None), {"a": jnp.ones(4), "b": "train"}, None),
         # Not shown: the input has no such axis, or is no array.
         (Size(), jnp.float32(0.5), None),
         (Size(), 3, None),

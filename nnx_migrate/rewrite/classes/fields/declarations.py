@@ -1,0 +1,52 @@
+"""Defaults of fields that say more than a value: ``dataclasses.field(...)``, or code that makes one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nnx_migrate.source.classes import Field
+from nnx_migrate.source.growth import reachable
+from nnx_migrate.source.modules import Scope
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
+
+FIELD_FUNCTIONS = frozenset(
+    {"dataclasses.field", "flax.struct.field", "flax.linen.kw_only_dataclasses.field"}
+)
+
+
+def is_declaration(project: Project, one: Field) -> bool:
+    """Whether a field's default is a call of ``field(...)`` itself."""
+    made = one.node.value
+    if not isinstance(made, ast.Call):
+        return False
+    return project.resolve(made.func, one.owner.scope) in FIELD_FUNCTIONS
+
+
+def may_make_declaration(project: Project, one: Field) -> bool:
+    """Whether a field's default may be what ``field(...)`` gives, made by a name or function of the project.
+
+    ``options: dict = empty_dict()``, where it is ``lambda: dataclasses.field(default_factory=dict)``.
+    """
+    if one.node.value is None or is_declaration(project, one):
+        return False
+    default: tuple[ast.AST, Scope] = (one.node.value, one.owner.scope)
+
+    def used(part: tuple[ast.AST, Scope]) -> Iterator[tuple[ast.AST, Scope]]:
+        node, scope = part
+        for symbol in _symbols(project, node, scope):
+            found = project.definition(symbol)
+            if found is not None and not isinstance(found[1], ast.ClassDef):
+                yield found[1], Scope(found[0])
+
+    parts = reachable([default], used)
+    return any(FIELD_FUNCTIONS.intersection(_symbols(project, *part)) for part in parts)
+
+
+def _symbols(project: Project, node: ast.AST, scope: Scope) -> Iterator[str]:
+    for one in walk(node):
+        if isinstance(one, ast.Name | ast.Attribute):
+            symbol = project.resolve(one, scope)
+            if symbol is not None:
+                yield symbol
