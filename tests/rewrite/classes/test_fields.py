@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from nnx_migrate.model import Form
 from tests.rewrite.classes.support import convert, converted, loaded, refusal
-from tests.rewrite.projects import one_line
+from tests.rewrite.projects import one_line, rewrite_in_form
 from tests.rewrite.running import compare, printed_alike, refused
 
 
@@ -707,3 +708,24 @@ def test_a_default_that_a_function_computes_may_stay() -> None:
         """
     )
     assert "init: Any = orthogonal(2.0)" in text
+
+
+def test_classes_in_functions_have_such_defaults_too() -> None:
+    source = """\
+import dataclasses
+import flax.linen as nn
+def made():
+  return dataclasses.field(default=3)
+def model(size):
+  class One(nn.Module):
+    width: int = made()
+    def __call__(self, x):
+      return x
+  class Two(nn.Module):
+    width: int = size
+    def __call__(self, x):
+      return x
+  return One, Two
+"""
+    found = rewrite_in_form({"m.py": source}, "auto").classes
+    assert [one.form for one in found] == [Form.LAZY, Form.EXPLICIT]

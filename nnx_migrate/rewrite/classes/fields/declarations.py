@@ -31,17 +31,18 @@ def may_make_declaration(project: Project, one: Field) -> bool:
     """
     if one.node.value is None or is_declaration(project, one):
         return False
-    default: tuple[ast.AST, Scope] = (one.node.value, one.owner.scope)
+    default = one.node.value
+    parts: dict[int, tuple[ast.AST, Scope]] = {id(default): (default, one.owner.scope)}
 
-    def used(part: tuple[ast.AST, Scope]) -> Iterator[tuple[ast.AST, Scope]]:
-        node, scope = part
-        for symbol in _symbols(project, node, scope):
-            found = project.definition(symbol)
-            if found is not None and not isinstance(found[1], ast.ClassDef):
-                yield found[1], Scope(found[0])
+    def used(key: int) -> Iterator[int]:
+        for symbol in _symbols(project, *parts[key]):
+            module, node = project.definition(symbol) or (None, None)
+            if module is not None and node is not None and not isinstance(node, ast.ClassDef):
+                parts[id(node)] = (node, Scope(module))
+                yield id(node)
 
-    parts = reachable([default], used)
-    return any(FIELD_FUNCTIONS.intersection(_symbols(project, *part)) for part in parts)
+    reached = reachable(parts, used)
+    return any(FIELD_FUNCTIONS.intersection(_symbols(project, *parts[key])) for key in reached)
 
 
 def _symbols(project: Project, node: ast.AST, scope: Scope) -> Iterator[str]:
