@@ -70,6 +70,7 @@ class Interpreter(ABC):
     # Loops with carried sizes, outermost first
     carrying: list[ast.AST] = field(default_factory=list)
     statics: dict[int, str | None] = field(default_factory=dict)
+    lengths: dict[int, str | None] = field(default_factory=dict)  # of what loops run over
     submodules: dict[int, Submodule | Instance] = field(default_factory=dict)
     # What the loops have to hold for a round in which each is built
     made_in: dict[int, frozenset[Expr]] = field(default_factory=dict)

@@ -154,6 +154,8 @@ class ClassSizes:
     # every other expression whose value is static, also names of locals (``config`` ->
     # ``self.config``): what __init__ may write instead of copying the statements it comes from
     statics: Mapping[int, str] = field(default_factory=dict)
+    # expressions that loops run over -> the number of their items, as text over fields
+    lengths: Mapping[int, str] = field(default_factory=dict)
     # names of size arguments that are None exactly when Linen's initial call lacks what they measure
     decisive: frozenset[str] = frozenset()
     # the last axis of the first output of __call__, as text valid in __init__, when known

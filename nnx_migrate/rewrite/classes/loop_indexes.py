@@ -13,10 +13,18 @@ from itertools import chain, count
 from typing import Protocol
 
 from nnx_migrate.edit.calls import Argument, call
-from nnx_migrate.edit.expressions import Expression, display, dotted_node, parenthesize
+from nnx_migrate.edit.expressions import Expression, display, dotted_node, expression, parenthesize
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Exit, Loop, Step, builds
+from nnx_migrate.rewrite.classes.reading.flow import (
+    Bind,
+    Branch,
+    Exit,
+    Loop,
+    Step,
+    builds,
+    each_step,
+)
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.source.names import names_in_text
 from nnx_migrate.source.walking import each, has_starred, is_name, is_self, walk
@@ -50,9 +58,13 @@ class Index:
 
 @dataclass
 class Indexes:
-    """Finds the index of each loop; names of new ones are none of the ``used_names``."""
+    """Finds the index of each loop; names of new ones are none of the ``used_names``.
+
+    ``lengths`` are those of what loops run over, by id, as text over fields.
+    """
 
     used_names: Collection[str] = ()
+    lengths: Mapping[int, str] = field(default_factory=dict)
     by_loop: dict[int, Index] = field(default_factory=dict)
 
     def of(self, loop: Loop) -> Index | None:
@@ -75,6 +87,9 @@ class Indexes:
         names = chain(_LETTERS, (f"index_{number}" for number in count()))
         name = next(one for one in names if one not in around and one not in self.used_names)
         rounds = _length(loop.iterable) if index is None else index.rounds
+        if index is None and rounds is None and id(loop.iterable) in self.lengths:
+            text = self.lengths[id(loop.iterable)]
+            rounds = int(text) if text.isdigit() else text
         return Index(loop, name, rounds, is_new=True)
 
     def read_by(self, names: Mapping[int, HasAttribute]) -> dict[int, Index]:
@@ -111,6 +126,29 @@ def index_edits(indexes: Mapping[int, Index], edits: Edits) -> Edits:
             continue
         made[id(target)] = _pair(one.name, target)
         made[id(over)] = _enumerate(over, edits.get(id(over)))
+    return made
+
+
+def count_edits(
+    steps: Sequence[Step], indexes: Mapping[int, Index], lengths: Mapping[int, str]
+) -> Edits:
+    """Edits for ``__init__``, which has the number of some loops' items alone: ``for i in range(3)``.
+
+    Args:
+      indexes: new indexes, by id of the loop's node.
+      lengths: those numbers, by id of what has the items.
+    """
+    made: Edits = {key: call("range", expression(text)) for key, text in lengths.items()}
+    for loop in each_step(steps):
+        match loop:
+            case Loop(
+                iterable=ast.Call(func=ast.Name(id="enumerate"), args=[over], keywords=[]),
+                target=ast.Tuple(elts=[ast.Name(id=name), _]),
+            ) if id(over) in lengths:
+                made |= {id(loop.target): dotted_node(name), id(loop.iterable): made[id(over)]}
+            case Loop(iterable=over) if id(over) in lengths:
+                index = indexes.get(id(loop.node))
+                made[id(loop.target)] = dotted_node("_" if index is None else index.name)
     return made
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -81,6 +82,7 @@ def names_of(
     *,
     goes_on: bool = False,
     used_names: Collection[str] = (),
+    lengths: Mapping[int, str] = MappingProxyType({}),
 ) -> Numbering:
     """The attribute name of every submodule, parameter and variable in ``steps``.
 
@@ -91,11 +93,12 @@ def names_of(
       goes_on: every number is only known at run time: the steps are those of a function that goes
         on where its caller is.
       used_names: names that a loop's index cannot have.
+      lengths: how many items expressions have that loops run over, by their ids, as text over fields.
 
     Raises:
       Refused: after ``before`` a number is only known at run time.
     """
-    found = _Counting(dynamic, Indexes(used_names))
+    found = _Counting(dynamic, Indexes(used_names, lengths))
     found.run(steps, dict(before or {}))
     unnamed = _nameless_items(steps)
     open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)

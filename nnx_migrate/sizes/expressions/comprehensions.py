@@ -37,9 +37,11 @@ def iterate(
 ) -> list[Value] | tuple[Value, Loop]:
     """What a loop runs over: items one by one, or one abstract item for all iterations."""
     from nnx_migrate.sizes.iteration import iteration_of
+    from nnx_migrate.sizes.lengths import note_lengths
     from nnx_migrate.sizes.rounds import note_rounds
 
     value = interpreter.evaluate(node, frame)
+    note_lengths(interpreter, node, value, frame)
     found = iteration_of(interpreter, value, target, loop_node, foreign=not frame.own)
     if not isinstance(found, list):
         own = interpreter.root.info.find("__call__")

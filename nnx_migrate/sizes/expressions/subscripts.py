@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.joining import join, join_all
 from nnx_migrate.abstract.lists import alike
@@ -96,9 +97,9 @@ def item_of(
         case ExtendedList():
             return _of_extended_list(interpreter, base, key, index, frame)
         case RepeatedItem() if isinstance(index, ast.Slice):
-            return replace(
-                base, length=None, is_reordered=base.is_reordered or index.step is not None
-            )
+            length = _length_of_part(interpreter, base, index, frame)
+            is_reordered = base.is_reordered or index.step is not None
+            return replace(base, length=length, is_reordered=is_reordered)
         case RepeatedItem(is_numbered=False):
             return Unknown("an item of a list that only some rounds fill")
         case RepeatedItem():
@@ -139,6 +140,17 @@ def _of_sequence(
         return Unknown("item of an unknown value", is_item=True)
     _leave_choice(interpreter, items, key, frame)
     return functools.reduce(functools.partial(join, None), items)
+
+
+def _length_of_part(
+    interpreter: Interpreter, base: RepeatedItem, index: ast.Slice, frame: Frame
+) -> Expr | None:
+    """How many of some arrays ``arrays[1:]`` has; of submodules, parts are told apart by their loops."""
+    number = constant_of(Static(base.length)) if base.length is not None else None
+    part = _constant_slice(interpreter, index, frame)
+    if not isinstance(base.item, Array) or not isinstance(number, int) or part is None:
+        return None
+    return ex.literal(len(range(number)[part]))
 
 
 def _of_extended_list(
@@ -296,14 +308,21 @@ def _static_slice(interpreter: Interpreter, expr: Expr, index: ast.expr, frame: 
 
 
 def _slice(interpreter: Interpreter, base: Sequence, index: ast.Slice, frame: Frame) -> Value:
+    part = _constant_slice(interpreter, index, frame)
+    if part is None:
+        return Unknown("slice of unknown bounds")
+    return Sequence(base.items[part], base.is_list)
+
+
+def _constant_slice(interpreter: Interpreter, index: ast.Slice, frame: Frame) -> slice | None:
     bounds: list[int | None] = []
     for bound in (index.lower, index.upper, index.step):
         value = interpreter.evaluate(bound, frame) if bound else NONE
         number = constant_of(value, unknown="?")
         if not (number is None or isinstance(number, int)):
-            return Unknown("slice of unknown bounds")
+            return None
         bounds.append(number)
-    return Sequence(base.items[slice(*bounds)], base.is_list)
+    return slice(*bounds)
 
 
 def _is_filter(rest: RepeatedItem) -> bool:

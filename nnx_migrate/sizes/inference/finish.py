@@ -68,6 +68,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         decisive=_decisive(analysis, sites, arguments),
         full_shapes={path: arguments[name].name for path, name in whole.items()},
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
+        lengths={k: v for k, v in analysis.interpreter.lengths.items() if v is not None},
         out_features=(
             rename(last.text)
             if last and _exportable(last, needed, _names(every) - _names(carries))

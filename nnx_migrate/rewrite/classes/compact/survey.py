@@ -99,16 +99,22 @@ class Survey:
 
     def slicer(self) -> Slicer:
         """What finds the steps that ``__init__`` needs."""
-        known = {**self.texts_without_shapes, **self.answer_texts}
+        lengths = self.method.sizes.lengths
+        taint = taint_of(
+            self.steps, self.method.unknown, {**self.init_texts, **self.answer_texts}, lengths
+        )
+        counted = {key: _names_in(lengths[key]) for key in taint.counted}
+        known = {**self.texts_without_shapes, **self.answer_texts, **counted}
         return Slicer(
             frozenset(self.method.unknown),
             {
                 **self.texts_without_shapes,
                 **self.shapes.init_expressions(self.texts_without_shapes),
                 **self.answer_texts,
+                **counted,
             },
             {key: operands_of(self.items[key], self.moves.values) for key in self.inside},
-            taint_of(self.steps, self.method.unknown, {**self.init_texts, **self.answer_texts}),
+            taint,
             shapes=self.shapes if self.shapes.parameters else None,
             texts_without_shapes=known,
             call_conditions=CallConditions(self.taint, self.init_texts)
@@ -208,13 +214,14 @@ def _moves(
         method.scope,
         method.method,
         items,
-        taint_of(steps, unknown, answer_texts),
+        taint_of(steps, unknown, answer_texts, method.sizes.lengths),
         answer_texts,
         method.context,
         method.cls,
     )
     no_reads = {key: frozenset[str]() for key in moves.values}
-    taint = taint_of(steps, method.unknown, {**init_texts, **no_reads})
+    lengths = method.sizes.lengths
+    taint = taint_of(steps, method.unknown, {**init_texts, **no_reads}, lengths)
     changing = changed_globals(method.method, steps)
     if answers or changing:
         unknown += changing
@@ -223,7 +230,11 @@ def _moves(
             **no_reads,
         }
         refuse_answers(
-            steps, taint, taint_of(steps, unknown, answer_texts), answer_texts, moves.values
+            steps,
+            taint,
+            taint_of(steps, unknown, answer_texts, lengths),
+            answer_texts,
+            moves.values,
         )
     return moves, taint
 
@@ -244,6 +255,7 @@ def _names(
             method.base_counts,
             goes_on=method.is_function,
             used_names=words,
+            lengths=method.sizes.lengths,
         )
     except ClassRefused as refused:
         one = refused.refusal

@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.survey import Survey
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.loop_indexes import index_edits
+from nnx_migrate.rewrite.classes.loop_indexes import count_edits, index_edits
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds
@@ -105,7 +105,9 @@ class InitText:
         for key, name in survey.names.items():
             temporary = temporaries.get(key)
             edits[key] = _read_again(survey.items[key], name, temporary, method.receiver)
-        return edits | index_edits(survey.indexes, edits)
+        lengths = {key: method.sizes.lengths[key] for key in self.slicer.taint.counted}
+        edits |= index_edits(survey.indexes, edits)
+        return edits | count_edits(survey.steps, survey.indexes, lengths)
 
     def _temporaries(self) -> dict[int, str]:
         """Locals for what has a name only at run time and is read again, by id of its call."""
