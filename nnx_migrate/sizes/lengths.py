@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
+    Argument,
+    Array,
     ConcatenatedList,
     ExtendedList,
-    Perhaps,
     RepeatedItem,
     Sequence,
     Value,
@@ -55,16 +56,26 @@ def _lists(node: ast.expr, value: Value) -> Iterator[tuple[ast.expr, Value]]:
 
 
 def _length(value: Value) -> Expr | None:
+    """How many arrays a value holds; None where it may hold others: sizes are looked at one by one."""
     match value:
-        case Sequence(items=items) if not any(isinstance(one, Perhaps) for one in items):
+        case Sequence(items=items) if all(map(_is_of_arrays, items)):
             return ex.literal(len(items))
-        case RepeatedItem(length=length, is_numbered=True, item=item):
-            return None if isinstance(item, Perhaps) else length
+        case RepeatedItem(length=length, is_numbered=True, item=item) if _is_of_arrays(item):
+            return length
         case ExtendedList(first=first, rest=rest):
             return _total([Sequence(first), rest])
         case ConcatenatedList(parts=parts):
             return _total([*parts])
     return None
+
+
+def _is_of_arrays(item: Value) -> bool:
+    match item:
+        case Array() | Argument():
+            return True
+        case Sequence(items=items):
+            return all(map(_is_of_arrays, items))
+    return False
 
 
 def _total(parts: list[Value]) -> Expr | None:
