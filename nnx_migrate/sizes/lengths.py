@@ -32,13 +32,18 @@ _FUNCTIONS = frozenset({"self", "len", "range", "max", "min"})
 
 def note_lengths(interpreter: Interpreter, node: ast.expr, value: Value, frame: Frame) -> None:
     """Note the length of what a loop runs over, which is ``node``, or of its parts."""
+    for part, inner in _lists(node, value):
+        note_length(interpreter, part, inner, frame)
+
+
+def note_length(interpreter: Interpreter, node: ast.expr, value: Value, frame: Frame) -> None:
+    """Note how many arrays ``value`` has, which ``node`` gives or counts (``len(outs)``)."""
     if not frame.own:
         return
-    for part, inner in _lists(node, value):
-        length = _length(inner)
-        text = length.text if length is not None and _is_of_fields(length) else None
-        if interpreter.lengths.setdefault(id(part), text) != text:
-            interpreter.lengths[id(part)] = None  # it differs from time to time
+    length = _length(value)
+    text = length.text if length is not None and _is_of_fields(length) else None
+    if interpreter.lengths.setdefault(id(node), text) != text:
+        interpreter.lengths[id(node)] = None  # it differs from time to time
 
 
 def _lists(node: ast.expr, value: Value) -> Iterator[tuple[ast.expr, Value]]:

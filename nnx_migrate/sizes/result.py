@@ -154,7 +154,8 @@ class ClassSizes:
     # every other expression whose value is static, also names of locals (``config`` ->
     # ``self.config``): what __init__ may write instead of copying the statements it comes from
     statics: Mapping[int, str] = field(default_factory=dict)
-    # expressions that loops run over -> the number of their items, as text over fields
+    # expressions that loops run over, and ``len(...)``, where the items are arrays -> their number,
+    # as text over fields
     lengths: Mapping[int, str] = field(default_factory=dict)
     # names of size arguments that are None exactly when Linen's initial call lacks what they measure
     decisive: frozenset[str] = frozenset()

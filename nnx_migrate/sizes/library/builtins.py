@@ -21,6 +21,7 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.sizes.iteration import Backwards, EnumerateValue, Range, ZipValue
+from nnx_migrate.sizes.lengths import note_length
 from nnx_migrate.sizes.library.fallback import static_call, unknown_result
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 
@@ -49,6 +50,7 @@ def _enumerate(call: LibraryCall) -> Value:
 
 def _length(call: LibraryCall) -> Value:
     value = call.args[0] if call.args else Unknown()
+    note_length(call.interpreter, call.node, value, call.frame)
     if isinstance(value, Sequence):
         return Static(ex.literal(len(value.items)))
     if isinstance(value, RepeatedItem):

@@ -45,6 +45,11 @@ EXPLICIT = {
         "outs = [x, nn.Dense(4)(x), nn.Dense(5)(x)]\ny = jnp.zeros((2, 3))\nfor out in reversed(outs):\n"
         "    y = nn.Dense(3)(jnp.concatenate([y, out], axis=-1))\nreturn y"
     ),
+    "as many as there are": (
+        f"{SAME}heads = [nn.Dense(2) for _ in range(len(outs))]\n"
+        "return sum(head(out) for head, out in zip(heads, outs))"
+    ),
+    "their number is a size": f"{SAME}return nn.Dense(len(outs))(x) if len(outs) > 1 else nn.Dense(9)(x)",
     "a pyramid": (
         "found = []\nfor width in (8, 6, 4):\n    x = nn.relu(nn.Dense(width)(x))\n    found.append(x)\n"
         "sides = [nn.Dense(3)(one) for one in found]\ntop = sides[-1]\nouts = [top]\n"
@@ -60,6 +65,10 @@ LAZY = {
     "an item is taken away": f"{SAME}last = outs.pop()\nreturn sum([nn.Dense(2)(out) for out in outs], nn.Dense(2)(last))",
     "another name adds one": f"{SAME}more = outs\nmore.append(x)\nreturn sum(nn.Dense(2)(out) for out in outs)",
     "an item's size decides": f"{OUTS}return [nn.Dense(out.shape[-1])(out) for out in outs]",
+    "a loop adds some": (
+        f"{SAME}for i in range(len(outs)):\n    outs.append(nn.Dense(4)(outs[i]))\n"
+        "return sum(nn.Dense(2)(outs[i]) for i in range(len(outs)))"
+    ),
     "a flag adds one": (
         f"{SAME}if len(self.widths) > 1:\n    outs = outs + [x]\nreturn sum(nn.Dense(2)(out) for out in outs)"
     ),

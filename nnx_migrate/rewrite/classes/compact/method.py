@@ -16,7 +16,7 @@ from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.changes import changed_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, is_name, walk
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,12 @@ class CompactMethod:
         """Nodes with another text in ``__init__``, by id."""
         inside = {id(node) for node in walk(self.method)} - _changing(self.method, self.sizes.dims)
         texts = {key: text for key, text in self.sizes.dims.items() if key in inside}
+        lengths = self.sizes.lengths
+        texts |= {
+            id(one): lengths[id(one)]
+            for one in each(self.method, ast.Call)
+            if id(one) in lengths and is_name(one.func, "len")
+        }
         return texts | {key: text for key, text in self.static.items() if key in inside}
 
 
