@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -64,19 +64,6 @@ class Taker:
         """The line it stands on."""
         return self.source.node.lineno
 
-    @property
-    def reason(self) -> str:
-        """Why a class is in doubt, and what settles it."""
-        if self.source.whole:
-            return _TAKEN
-        giver = self.source.giver
-        names = (
-            _TAKEN
-            if giver is None
-            else f"{giver} gives what a name leads to, and the class may be that"
-        )
-        return f'{names}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
-
     def may_reach(self, module: str, declaration: Declared) -> bool:
         """Whether it may be a module, or a package from which the code takes that module."""
         if self.source.may_be(module, declaration):
@@ -97,6 +84,24 @@ class Taker:
         return _is_asked(cls, home, self.deeper, project) and any(
             self.may_reach(one, declared) for one in packages
         )
+
+
+def doubt_of(found: Sequence[Taker]) -> tuple[Taker, str]:
+    """The import to look at, of some that may take a class, and why that is in doubt: what settles all of them."""
+    for one in found:
+        if one.source.whole:
+            return one, _TAKEN  # nothing can be said of it
+    first = found[0]
+    giver = first.source.giver
+    why = (
+        _TAKEN
+        if giver is None
+        else f"{giver} gives what a name leads to, and the class may be that"
+    )
+    places = dict.fromkeys(one.source.place for one in found)
+    settings = ", ".join(f'"{one}" = [...]' for one in places)
+    which = "it imports" if len(places) == 1 else "each of these imports"
+    return first, f"{why}; say which modules {which}: {TABLE} {settings}"
 
 
 def takers(project: Project, cls: ClassInfo, handled: Handled = NOWHERE) -> Iterator[Taker]:

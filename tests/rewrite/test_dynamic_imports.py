@@ -549,6 +549,15 @@ def test_the_reason_names_the_setting() -> None:
     assert told.startswith("not proven: hub.py:5: ")
 
 
+def test_the_reason_names_the_settings_for_all_such_imports() -> None:
+    two = HUB + HUB.replace("load", "other")
+    assert reason(declared(two, {}), "m.A").endswith(
+        "say which modules each of these imports: "
+        '[tool.nnx-migrate.imports] "hub.load" = [...], "hub.other" = [...]'
+    )
+    assert said(declared(two, {"hub.load": (), "hub.other": ()})) == {"m.A": "explicit"}
+
+
 PLACES = {
     "hub.Loader.get": "class Loader:\n    def get(self, n, k):\n        return vars(sys.modules[n])[k]()\n",
     "hub": "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n",

@@ -15,7 +15,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.facts import Fact
 from nnx_migrate.source.linen_modules import linen_modules
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.takers import takers
+from nnx_migrate.source.takers import doubt_of, takers
 
 
 @dataclass(frozen=True)
@@ -49,5 +49,6 @@ def ways_to(project: Project, cls: ClassInfo, attempt: Attempt) -> Iterator[Doub
         handled = attempt.lazy.get(one.path, frozenset())
         if id(one.node) not in handled and one.may_be(cls, project):
             yield Doubt(one.path, one.line, one.reason)
-    for taker in takers(project, cls, attempt.lazy):
-        yield Doubt(taker.path, taker.line, taker.reason)
+    if by_name := [*takers(project, cls, attempt.lazy)]:
+        taker, reason = doubt_of(by_name)
+        yield Doubt(taker.path, taker.line, reason)
