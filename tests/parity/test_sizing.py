@@ -168,3 +168,37 @@ def test_the_size_of_a_cell_is_not_that_of_its_carry_however_it_is_called() -> N
     size = SizeArgument("cell_in_features", submodule="SimpleCell_0")
     found = sizes_for(migrated, (), entry(OUTER, size), calls, (), OUTER)
     assert found == ({"cell_in_features": 9}, ())
+
+
+class Fuse(linen.Module):
+    @linen.compact
+    def __call__(self, xs: Any, scale: float = 1.0) -> jax.Array:
+        arrays = [one for one in jax.tree.leaves(xs) if not isinstance(one, float)]
+        return linen.Dense(2)(jnp.concatenate(arrays, axis=-1)) * scale
+
+
+def fused(*, xs_shape: Any) -> None:
+    """The constructor of a migrated class that reads the shapes of an input."""
+
+
+@pytest.mark.parametrize(
+    ("xs", "shapes"),
+    [
+        (jnp.ones((2, 3)), (2, 3)),
+        ([jnp.ones((2, 3)), jnp.ones((2, 5))], [(2, 3), (2, 5)]),
+        ({"a": (jnp.ones((2, 3)),), "b": jnp.ones((2, 1))}, {"a": ((2, 3),), "b": (2, 1)}),
+        ({"a": jnp.ones((2, 3)), "b": None}, {"a": (2, 3), "b": None}),
+    ],
+)
+def test_the_shapes_of_all_arrays_of_an_input_are_one_size(xs: Any, shapes: Any) -> None:
+    name = f"{__name__}.Fuse"
+    size = SizeArgument("xs_shape", argument="xs", axis=None)
+    calls = record_calls(Fuse(), (xs,), {})
+    assert sizes_for(fused, (), entry(name, size), calls, (), name) == ({"xs_shape": shapes}, ())
+
+
+def test_an_input_with_anything_else_shows_no_shapes() -> None:
+    name = f"{__name__}.Fuse"
+    size = SizeArgument("xs_shape", argument="xs", axis=None)
+    calls = record_calls(Fuse(), ([jnp.ones((2, 3)), 2.0],), {})
+    assert sizes_for(fused, (), entry(name, size), calls, (), name) == ({}, ("xs_shape",))

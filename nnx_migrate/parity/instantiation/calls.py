@@ -14,6 +14,7 @@ from typing import Any
 import jax
 from flax import linen
 
+from nnx_migrate.linen.core.sizes.arrays import is_array
 from nnx_migrate.parity.evaluation.running import NEEDS_VALUES
 from nnx_migrate.parity.instantiation.local_classes import place_of
 
@@ -27,7 +28,8 @@ class Call:
     ``path`` is the scope path, ``class_name`` the qualified Linen class, ``arguments`` the bound
     array arguments in signature order as ``(name, shape)``; an array inside a structured argument is
     named by its place in it (``graph.nodes``, ``batch['x']``, ``carry[0]``). ``facts`` are what
-    constructors of migrated classes are told: ``(name, "given" | "truth", value)``.
+    constructors of migrated classes are told: ``(name, "given" | "truth", value)``. ``structures``
+    are the structured arguments that hold nothing but arrays, as ``(name, structure, shapes)``.
     """
 
     path: tuple[str, ...]
@@ -35,6 +37,7 @@ class Call:
     method: str
     arguments: tuple[tuple[str, Shape], ...]
     facts: tuple[tuple[str, str, bool], ...] = ()
+    structures: tuple[tuple[str, jax.tree_util.PyTreeDef, tuple[Shape, ...]], ...] = ()
 
     def fact(self, argument: str, fact: str) -> bool | None:
         """Return whether an argument was ``given`` (not None), or its ``truth`` if it has one."""
@@ -49,6 +52,13 @@ class Call:
         index, _, rest = last.partition("]")
         count = len({name.removeprefix(head).split("]")[0] for name in named if f"{head}[" in name})
         return named.get(f"{head}[{count - int(index)}]{rest}")
+
+    def shapes(self, argument: str) -> Any:
+        """Return the shape of a named argument, or the structure of those of the arrays that it holds."""
+        for name, structure, shapes in self.structures:
+            if name == argument:
+                return jax.tree.unflatten(structure, shapes)
+        return self.shape(argument)
 
 
 def record_calls(
@@ -98,6 +108,7 @@ def _call_of(context: linen.module.InterceptorContext, args: Any, keywords: Any)
         method=context.method_name,
         arguments=tuple(_array_arguments(context.orig_method, args, keywords)),
         facts=tuple(_facts(context.orig_method, args, keywords)),
+        structures=tuple(_structures(context.orig_method, args, keywords)),
     )
 
 
@@ -115,8 +126,17 @@ def _array_arguments(
 ) -> Iterable[tuple[str, Shape]]:
     for name, value in _bound(method, args, keywords).items():
         for place, leaf in jax.tree_util.tree_leaves_with_path(value):
-            if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+            if is_array(leaf):
                 yield name + jax.tree_util.keystr(place), tuple(leaf.shape)
+
+
+def _structures(
+    method: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
+) -> Iterable[tuple[str, jax.tree_util.PyTreeDef, tuple[Shape, ...]]]:
+    for name, value in _bound(method, args, keywords).items():
+        leaves, structure = jax.tree.flatten(value)
+        if leaves and leaves[0] is not value and all(map(is_array, leaves)):
+            yield name, structure, tuple(tuple(leaf.shape) for leaf in leaves)
 
 
 def _bound(

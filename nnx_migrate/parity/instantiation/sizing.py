@@ -9,7 +9,7 @@ from typing import Any
 from nnx_migrate.model import ClassMap, SizeArgument
 from nnx_migrate.parity.instantiation.calls import Call, Shape
 
-Size = int | tuple[int, ...]
+Size = Any  # an axis; a shape, or a structure of those of several arrays
 
 # Names that the factories of nnx_migrate.nn give to sizes, with the argument that decides them.
 _CONVENTIONS = {
@@ -124,15 +124,23 @@ def _value(
         facts_of_calls = [call.fact(size.argument or "", size.fact) for call in own]
         facts = {size.default if one is None else one for one in facts_of_calls}
         return facts.pop() if len(facts) == 1 else None
-    shapes = [_first(call) if size.argument is None else call.shape(size.argument) for call in own]
-    values: list[Size] = [
-        shape if size.axis is None else shape[size.axis] for shape in shapes if shape
-    ]
+    values = [one for call in own if (one := _shown(size, call)) is not None]
     # Linen's parameters take the shape of the first call. Without the module's own scope path the
     # answer counts only when every instance of the class gives the same one.
-    if not values or (not exact and len(set(values)) > 1):
+    if not values or (not exact and any(one != values[0] for one in values)):
         return None
     return values[0]
+
+
+def _shown(size: SizeArgument, call: Call) -> Size | None:
+    """Return what one call shows of a size; None where it has no such array."""
+    if size.argument is not None and size.axis is None:
+        found: Size | None = call.shapes(size.argument) or None
+        return found
+    shape = _first(call) if size.argument is None else call.shape(size.argument)
+    if not shape:
+        return None
+    return shape if size.axis is None else shape[size.axis]
 
 
 def _parts(path: str | None) -> tuple[str, ...]:
