@@ -96,6 +96,8 @@ class Interpreter(ABC):
     entered_calls: set[int] = field(default_factory=set)
     # Constructor calls of what these return
     through_functions: set[int] = field(default_factory=set)
+    # Whether a call is of a function, of a class: of either in different rounds of a loop
+    callee_kinds: dict[int, set[bool]] = field(default_factory=dict)
     known_callees: dict[int, bool] = field(default_factory=dict)  # of calls that were followed
     item_calls: list[ast.AST] = field(default_factory=list)  # of what unknown lists hold
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls

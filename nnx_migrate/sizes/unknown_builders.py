@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from nnx_migrate.sizes.frames import Frame
     from nnx_migrate.sizes.interpreter import Interpreter
 
+_EITHER = "{} is a class or a function here"
 _MAY_BUILD = "may build a submodule of a class that is not known"
 # Methods of plain values, of which there are many in setup: they build no modules.
 _PLAIN = frozenset(name for kind in (dict, list, set, str, tuple, int) for name in dir(kind)) | {
@@ -125,6 +126,21 @@ def _maker(
     return ""
 
 
+def check_over_rounds(interpreter: Interpreter, target: Value, node: ast.Call) -> None:
+    """Refuse the same of the rounds of a loop, one after another: ``for make in (nn.Dense, lambda n: nn.Dense(n))``."""
+    if not (_is_maker(target) or isinstance(target, Function)):
+        return
+    kinds = interpreter.callee_kinds.setdefault(id(node), set())
+    kinds.add(isinstance(target, Function))
+    if len(kinds) > 1:
+        interpreter.refuse(node, _EITHER.format(ast.unparse(node.func)))
+
+
+def _is_maker(target: Value) -> bool:
+    is_layer = isinstance(target, Library) and layer_of(target.symbol) is not None
+    return is_layer or isinstance(target, Class | Factories)
+
+
 def check_class_or_function(
     interpreter: Interpreter, options: Iterable[Value], node: ast.Call
 ) -> None:
@@ -136,15 +152,10 @@ def check_class_or_function(
     """
     called = [_target(one) for one in options]
     functions = [one for one in called if isinstance(one, Function)]
-    makers = [
-        one
-        for one in called
-        if isinstance(one, Class | Factories)
-        or (isinstance(one, Library) and layer_of(one.symbol) is not None)
-    ]
+    makers = [one for one in called if _is_maker(one)]
     takes_all = all(one.node.args.kwarg is not None for one in functions)
     if functions and makers and (len(makers) > 1 or not takes_all):
-        interpreter.refuse(node, f"{ast.unparse(node.func)} is a class or a function here")
+        interpreter.refuse(node, _EITHER.format(ast.unparse(node.func)))
     unknown = [one for one in called if isinstance(one, Static | Unknown | Argument)]
     if makers and not all(map(is_none, unknown)):
         interpreter.refuse(node, f"{ast.unparse(node.func)} {_MAY_BUILD}")

@@ -10,17 +10,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.names import (
     Binding,
     FunctionNode,
     Import,
+    Opaque,
     Several,
     Table,
     function_table,
+    name_parts,
     rebound,
     table_of,
 )
-from nnx_migrate.source.walking import children, each, walk
+from nnx_migrate.source.walking import Comprehension, children, each, walk
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,17 @@ class Module:
             for name in {one.id for one in names if isinstance(one.ctx, ast.Store)}:
                 found.setdefault(name, []).append(statement)
         return {name: tuple(statements) for name, statements in found.items()}
+
+    @cached_property
+    def comprehension_variables(self) -> frozenset[int]:
+        """Ids of reads of what a comprehension around them binds: ``one`` of ``[f(one) for one in ones]``."""
+        found: set[int] = set()
+        for node in each(self.tree, Comprehension):
+            names = {name for one in node.generators for name in target_names(one.target)}
+            outside = {id(one) for one in each(node.generators[0].iter, ast.Name)}
+            reads = (one for one in each(node, ast.Name) if one.id in names)
+            found.update(id(one) for one in reads if id(one) not in outside)
+        return frozenset(found)
 
     @cached_property
     def by_word(self) -> Mapping[str, tuple[ast.Name | ast.Attribute, ...]]:
@@ -129,14 +143,41 @@ class Scope:
     def parts(self, node: ast.AST) -> Iterator[tuple[ast.AST, Scope]]:
         """The parts of a node, each with the scope that it stands in.
 
-        A function's defaults, decorators and annotations are evaluated around it.
+        A function's defaults, decorators and annotations are evaluated around it, and so is what a
+        comprehension goes through first.
         """
+        if isinstance(node, Comprehension):
+            yield from self._parts_of_comprehension(node)
+            return
         body: list[ast.AST] = []
         if isinstance(node, FunctionNode):
             body = [*node.body] if isinstance(node.body, list) else [node.body]
             inside = self.enter(node)
             yield from ((part, inside) for part in body)
         yield from ((part, self) for part in ast.iter_child_nodes(node) if part not in body)
+
+    def _parts_of_comprehension(self, node: Comprehension) -> Iterator[tuple[ast.AST, Scope]]:
+        first, *others = node.generators
+        names = [name for one in node.generators for name in target_names(one.target)]
+        inside = Scope(self.module, (dict.fromkeys(names, Opaque()), *self.tables))
+        yield first.iter, self
+        for one in (first, *others):
+            rounds = (one.target, *one.ifs, *(() if one is first else (one.iter,)))
+            yield from ((part, inside) for part in rounds)
+        items = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+        yield from ((part, inside) for part in items)
+
+    def reads(self, node: ast.AST) -> Iterator[tuple[ast.expr, Scope]]:
+        """The names and longest dotted expressions that a node reads, each with the scope that it stands in."""
+        todo: list[tuple[ast.AST, Scope]] = [(node, self)]
+        while todo:
+            one, around = todo.pop()
+            if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
+                continue  # a field, a comprehension's variable: a global of that name is another thing
+            if isinstance(one, ast.Name | ast.Attribute) and name_parts(one):
+                yield one, around
+                continue
+            todo += around.parts(one)
 
     def around(self, node: ast.AST) -> Scope:
         """The scope of a node of this one's module inside the functions that stand around it."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count
 
+from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.walking import each, walk
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -189,8 +190,11 @@ def _statement_bindings(
         case _:
             for one in _other_targets(statement):
                 yield one.id, Mutation() if isinstance(one.ctx, ast.Load) else Opaque()
-            if isinstance(statement, ast.Try):
+            if isinstance(statement, ast.Try | ast.TryStar):
                 yield from ((one.name, Opaque()) for one in statement.handlers if one.name)
+            for case in statement.cases if isinstance(statement, ast.Match) else ():
+                names = (name for one in walk(case.pattern) for name in names_bound_at(one))
+                yield from ((name, Opaque()) for name in names)
 
 
 def imported_names(

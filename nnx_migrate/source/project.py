@@ -24,6 +24,7 @@ from nnx_migrate.source.names import (
     Import,
     Several,
     canonical,
+    first_name,
     name_parts,
 )
 from nnx_migrate.source.stars import Stars
@@ -47,7 +48,7 @@ class Project:
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
         """Symbol that a name or dotted expression refers to; None when it is a local value."""
         parts = name_parts(expression)
-        if parts is None:
+        if parts is None or _is_bound_in_comprehension(expression, scope):
             return None
         key = (parts, id(scope.module), *map(id, scope.tables))
         known = self._symbols.get(key)
@@ -76,7 +77,7 @@ class Project:
     def is_alias(self, expression: ast.expr, scope: Scope) -> bool:
         """Whether an expression reaches what it means through an assignment: ``conv = nn.Conv``."""
         parts = name_parts(expression)
-        if parts is None:
+        if parts is None or _is_bound_in_comprehension(expression, scope):
             return False
         binding, rest = scope.lookup(parts[0]), list(parts[1:])
         for _ in range(_DEPTH):
@@ -93,7 +94,7 @@ class Project:
     def meanings(self, expression: ast.expr, scope: Scope) -> tuple[str, ...]:
         """Every symbol that a name or dotted expression may refer to, one per binding of the name."""
         parts = name_parts(expression)
-        if parts is None:
+        if parts is None or _is_bound_in_comprehension(expression, scope):
             return ()
         binding = scope.lookup(parts[0])
         several = binding.bindings if isinstance(binding, Several) else ()
@@ -262,3 +263,8 @@ class Project:
     def is_compact(self, cls: ClassInfo, method: ast.FunctionDef) -> bool:
         """Whether ``method`` may build submodules inline (``@nn.compact``)."""
         return cls.function is not None or "flax.linen.compact" in self.decorators(cls, method)
+
+
+def _is_bound_in_comprehension(expression: ast.expr, scope: Scope) -> bool:
+    variables = scope.module.comprehension_variables
+    return bool(variables) and id(first_name(expression)) in variables

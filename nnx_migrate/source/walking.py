@@ -12,6 +12,7 @@ from types import UnionType
 from typing import Any, TypeGuard, TypeVar, overload
 
 N = TypeVar("N", bound=ast.AST)
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 # What holds no nodes: names, flags, numbers.
 _LEAVES = frozenset({ast.Constant, ast.Global, ast.Nonlocal})

@@ -132,7 +132,7 @@ def apply(
     """
     collections = _sown_into(mutable)
     while True:
-        copy = _merge(model, values, mutable)
+        copy = _merge(model, values, mutable, is_part=bool(scope_path))
         draw_counts = {**(_keys_of_params(copy, scope_path) if is_init else {}), **(draws or {})}
         tallies = set_streams(copy, rngs, scope_path, draw_counts)
         before = _flat_variables(copy)
@@ -206,8 +206,9 @@ def _rebox(values: Mapping[str, Any], path: Path, value: Any) -> Any:
     return old_value.replace_boxed(value) if is_axis_metadata(old_value) else value
 
 
-def _merge(model: M, values: Mapping[str, Any], mutable: Any) -> M:
-    """A copy of ``model`` with the given variables."""
+def _merge(model: M, values: Mapping[str, Any], mutable: Any, *, is_part: bool = False) -> M:
+    """A copy of ``model`` with the given variables; of a part, those of its scope."""
+    value_for = functools.partial(_value_for, model, values, mutable=mutable, is_part=is_part)
     graphdef, state = nnx.split(model)
     place = linen_place(model)
     entries = []
@@ -215,7 +216,7 @@ def _merge(model: M, values: Mapping[str, Any], mutable: Any) -> M:
         if isinstance(one, nnx.RngState):
             one = _concrete(one)
         elif isinstance(one, nnx.Variable):
-            one = one.replace(_value_for(model, values, one, tuple(map(str, place(path))), mutable))
+            one = one.replace(value_for(one, tuple(map(str, place(path)))))
         entries.append((path, one))
     copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
     _fill_bridges(copy, values)
@@ -257,7 +258,13 @@ def _concrete(one: Any) -> Any:
 
 
 def _value_for(
-    model: nnx.Module, values: Mapping[str, Any], one: nnx.Variable[Any], path: Path, mutable: Any
+    model: nnx.Module,
+    values: Mapping[str, Any],
+    one: nnx.Variable[Any],
+    path: Path,
+    *,
+    mutable: Any,
+    is_part: bool,
 ) -> Any:
     collection, name = collection_of(type(one)), "/".join(path)
     own = one.get_value()
@@ -268,7 +275,7 @@ def _value_for(
             return Missing(
                 f"{type(model).__name__} has the variable '{name}' in collection '{collection}', "
                 f"which the given variables lack: found collections {sorted(values)}",
-                _not_found(values, collection),
+                _not_found(values, collection, is_part=is_part),
             )
         return own
     value = unbox(value)
@@ -283,9 +290,9 @@ def _value_for(
     return value
 
 
-def _not_found(values: Mapping[str, Any], collection: str) -> type[ValueError]:
-    """The error that Linen has for a variable that was not given."""
-    if not values.get(collection):
+def _not_found(values: Mapping[str, Any], collection: str, *, is_part: bool) -> type[ValueError]:
+    """The error that Linen has for a variable that was not given: it looks whether the whole model has any."""
+    if collection not in values or not (values[collection] or is_part):
         return errors.ScopeCollectionNotFound
     return (
         errors.ScopeParamNotFoundError

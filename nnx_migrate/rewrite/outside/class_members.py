@@ -28,7 +28,7 @@ def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | No
     """The Linen class of the project that an expression names, not through an alias."""
     if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
         return None
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Name) and id(node) not in scope.module.comprehension_variables:
         match scope.lookup(node.id):
             case Definition(node=ast.ClassDef() as statement):
                 return project.by_node.get(id(statement))

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.source.names import Opaque, Table, table_of
 from nnx_migrate.source.project import Module, Scope
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import Comprehension, each
 
 Frame = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ class _Walker:
             self._function(place, node)
         elif isinstance(node, ast.ClassDef):
             self._class(place, node)
-        elif isinstance(node, _COMPREHENSIONS):
+        elif isinstance(node, Comprehension):
             self._comprehension(place, node)
         else:
             for name, child in _children(node):

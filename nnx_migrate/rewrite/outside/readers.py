@@ -172,7 +172,7 @@ def local_loads(cls: ClassInfo) -> set[str]:
     """Names loaded in a class that functions around it bind, or are given."""
     if not cls.scope.tables:
         return set()
-    heads = ((first_name(one), around) for one, around in _names_with_scopes(cls.node, cls.scope))
+    heads = ((first_name(one), around) for one, around in cls.scope.reads(cls.node))
     outer = len(cls.scope.tables)
     return {
         head.id
@@ -198,23 +198,10 @@ def defining_loads(
 def _loads(project: Project, node: ast.AST, scope: Scope) -> tuple[tuple[str, str], ...]:
     found = [
         (head.id if (head := first_name(one)) is not None else "", symbol)
-        for one, around in _names_with_scopes(node, scope)
+        for one, around in scope.reads(node)
         for symbol in _symbols(project, one, around)
     ]
     return tuple(reversed(dict.fromkeys(reversed(found))))
-
-
-def _names_with_scopes(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
-    """The names and longest dotted expressions in ``node``, each with the scope that it stands in."""
-    todo = [(node, scope)]
-    while todo:
-        one, around = todo.pop()
-        if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
-            continue  # a field, a comprehension's variable: a global of that name is another thing
-        if isinstance(one, ast.Name | ast.Attribute) and name_parts(one):
-            yield one, around
-            continue
-        todo += around.parts(one)
 
 
 def _expressions(node: ast.AST, skip: Container[int] = ()) -> Iterator[ast.expr]:

@@ -24,9 +24,7 @@ from nnx_migrate.sizes.expressions.list_parts import leave_filter
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.source.bindings import target_names
-from nnx_migrate.source.walking import each
-
-Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+from nnx_migrate.source.walking import Comprehension, each
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

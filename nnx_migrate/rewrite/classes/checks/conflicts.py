@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.classes.variables.presence import made_by
 from nnx_migrate.source.bindings import bindings_below, bound_names, changed_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import named_parameters
-from nnx_migrate.source.walking import each, given_values, walk
+from nnx_migrate.source.walking import Comprehension, each, given_values, walk
 
 
 def check_collections(items: Mapping[int, Item]) -> None:
@@ -269,7 +269,7 @@ def _loads(node: ast.AST, names: set[str]) -> str | None:
     """A name of ``names`` that evaluating ``node`` reads; functions inside read theirs later."""
     if isinstance(node, ast.Lambda | ast.FunctionDef | ast.ClassDef):
         return None
-    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+    if isinstance(node, Comprehension):
         names = names - {name for one in node.generators for name in bound_names(one.target)}
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
         return node.id

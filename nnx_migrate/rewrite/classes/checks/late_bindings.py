@@ -12,9 +12,7 @@ from collections.abc import Iterator, Sequence
 from nnx_migrate.rewrite.classes.data import ClassRefused
 from nnx_migrate.source.bindings import CHANGES, bound_names, names_bound_below, target_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import names_in, walk
-
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+from nnx_migrate.source.walking import Comprehension, names_in, walk
 
 
 def check_late_bindings(cls: ClassInfo) -> None:
@@ -50,7 +48,7 @@ def _rounds(node: ast.AST) -> tuple[set[str], list[ast.AST]]:
     return set(), []
 
 
-def _targets(node: _Comprehension) -> set[str]:
+def _targets(node: Comprehension) -> set[str]:
     return {name for one in node.generators for name in target_names(one.target)}
 
 

@@ -122,16 +122,15 @@ def check_class(
     """
     _check_bound(cls, tree)
     known = {project.resolve(one, cls.scope) for one in staying if isinstance(one, ast.expr)}
-    for one in walk(tree):
-        if isinstance(one, ast.Attribute | ast.Name) and isinstance(one.ctx, ast.Load):
-            symbol = project.resolve(one, cls.scope)
-            if is_linen(symbol) and symbol not in known:
-                raise ClassRefused(
-                    cls.node,
-                    f"{symbol} would remain in the converted class",
-                    "report this: the rewriter missed a use",
-                    RULE,
-                )
+    for one, scope in cls.scope.reads(tree):
+        symbol = project.resolve(one, scope)
+        if is_linen(symbol) and symbol not in known:
+            raise ClassRefused(
+                cls.node,
+                f"{symbol} would remain in the converted class",
+                "report this: the rewriter missed a use",
+                RULE,
+            )
 
 
 def _check_bound(cls: ClassInfo, tree: ast.Module) -> None:

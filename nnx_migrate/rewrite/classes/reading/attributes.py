@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, held_parts
 from nnx_migrate.source.bindings import pairs_of, target_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import each, is_none_literal, walk
+from nnx_migrate.source.walking import Comprehension, each, is_none_literal, walk
 
 RULE = "setup"
 _REARRANGING = frozenset({"enumerate", "filter", "iter", "map", "reversed", "sorted", "zip"})
@@ -238,7 +238,7 @@ class _Reading:
             return self._collects(node)
         return any(map(self._is_held, held_parts(node)))
 
-    def _collects(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
+    def _collects(self, node: Comprehension) -> bool:
         """Whether the items are held: ``[b for b in self.blocks]``, not ``[b.features for b in self.blocks]``."""
         over = [one for one in node.generators if self._is_held(one.iter)]
         names = {name for one in over for name in target_names(one.target)}
