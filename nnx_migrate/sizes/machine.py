@@ -51,12 +51,7 @@ from nnx_migrate.sizes.loop_names import loop_around
 from nnx_migrate.sizes.out_variables import out_variable
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
-from nnx_migrate.sizes.unknown_builders import (
-    check_class_or_function,
-    check_maker,
-    check_over_rounds,
-    note_unknown,
-)
+from nnx_migrate.sizes.unknown_builders import check_class_or_function, check_maker, note_unknown
 from nnx_migrate.source.names import positional_names
 
 _DEPTH = 60
@@ -120,7 +115,6 @@ class Machine(Interpreter):
     ) -> Value:
         if isinstance(target, Function):
             self.entered_calls.add(id(node))
-        check_over_rounds(self, target, node)
         match target:
             case Submodule():
                 return self.call_submodule(target, args, kwargs)

@@ -128,7 +128,9 @@ def _maker(
 
 def check_over_rounds(interpreter: Interpreter, target: Value, node: ast.Call) -> None:
     """Refuse the same of the rounds of a loop, one after another: ``for make in (nn.Dense, lambda n: nn.Dense(n))``."""
-    if not (_is_maker(target) or isinstance(target, Function)):
+    target = _target(target)
+    takes_sizes = isinstance(target, Function) and target.node.args.kwarg is not None
+    if takes_sizes or not (_is_maker(target) or isinstance(target, Function)):
         return
     kinds = interpreter.callee_kinds.setdefault(id(node), set())
     kinds.add(isinstance(target, Function))

@@ -28,6 +28,7 @@ from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import symbol_of_name, symbol_value
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.handed_classes import check_class_arguments
+from nnx_migrate.sizes.unknown_builders import check_over_rounds
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -61,6 +62,7 @@ def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
     check_class_arguments(interpreter, called, (*args, *kwargs.values()), node, frame)
     if isinstance(method, tuple):
         return call_method(interpreter, base, name, args, kwargs, node, frame)
+    check_over_rounds(interpreter, method, node)
     return interpreter.call(method, args, kwargs, node, frame)
 
 
