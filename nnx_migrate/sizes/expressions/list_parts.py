@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.questions import held_modules
 from nnx_migrate.abstract.values import Instance, RepeatedItem, Static, Submodule, Value
 from nnx_migrate.sizes.expressions.sure_calls import (
     are_only_counted,
@@ -115,13 +116,13 @@ def slices(index: ast.expr) -> bool:
 
 def note_index(interpreter: Interpreter, base: RepeatedItem, key: Value, index: ast.expr) -> None:
     """Note whether the rounds of a loop go through the list of submodules one by one."""
-    item = base.item
-    if not isinstance(item, Submodule | Instance) or _number(index) is not None:
+    if _number(index) is not None:
         return
+    calls = {id(one.call) for one in held_modules(base.item)}
     node = key.expr.node if isinstance(key, Static) else None
     name = node.id if isinstance(node, ast.Name) and isinstance(index, ast.Name) else None
     counts = [one.rounds for one in interpreter.loops if one.counters.get(name or "")]
     if base.length is not None and base.length in counts:
-        interpreter.met.add(id(item.call))
+        interpreter.met |= calls
         return
-    interpreter.picked.add(id(item.call))
+    interpreter.picked |= calls

@@ -13,7 +13,7 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.joining import join, join_all
 from nnx_migrate.abstract.lists import alike
-from nnx_migrate.abstract.questions import constant_of, is_none
+from nnx_migrate.abstract.questions import constant_of, held_modules, is_none
 from nnx_migrate.abstract.values import (
     NONE,
     Argument,
@@ -59,11 +59,12 @@ def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) 
         key: Value = interpreter.evaluate(index, frame) if not slices(index) else Unknown()
     else:
         key = Unknown()
-    if isinstance(base, RepeatedItem) and isinstance(base.item, Submodule | Instance):
+    held = [*held_modules(base.item)] if isinstance(base, RepeatedItem) else []
+    for module in held:  # the items may be lists of them
         if frame.own:
-            leave_part(interpreter, base.item, node)
-        elif base.item.owner is interpreter.root:
-            leave_part_elsewhere(interpreter, base.item, index)
+            leave_part(interpreter, module, node)
+        elif module.owner is interpreter.root:
+            leave_part_elsewhere(interpreter, module, index)
     if isinstance(base, RepeatedItem) and not slices(index):
         interpreter.apart.add(id(base.item))
     return item_of(interpreter, base, key, index, frame)
@@ -173,7 +174,7 @@ def _of_repeated_item(
         loop = interpreter.loops[-1]
         loop.meet(base.origin, base.length)
         _note_order(interpreter, loop, base, key)
-    if frame.own and isinstance(base.item, Submodule | Instance):
+    if frame.own:
         note_index(interpreter, base, key, index)
     return base.item
 
