@@ -23,6 +23,7 @@ from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.core.sizes.trials import class_of
 from nnx_migrate.linen.spmd import LogicallyPartitioned
 from nnx_migrate.nn.calls.initial import called_on
+from nnx_migrate.nn.calls.objects import replayable
 from nnx_migrate.nn.seeding.draw_owners import DrawCounts
 from nnx_migrate.nn.variables.sharing import is_lazy
 
@@ -45,6 +46,7 @@ class ExplicitCalls:
 
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method; one that may makes the variables that are not held."""
+        args, kwargs = replayable((args, kwargs))
         with on_trial(self.scope, self.scope_variables(), self.sizing.fields) as lazy:
             try:
                 model, variables, made, lacking = self._prepare_call(method, args, kwargs, lazy)

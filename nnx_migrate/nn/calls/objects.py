@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import itertools
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,11 +14,15 @@ import jax
 import numpy as np
 from flax import nnx
 
+_Replayable: Any = type(itertools.tee(())[0])  # copies go on by themselves
 _CLOSED = (str, bytes, int, float, complex, type, types.ModuleType, type(None))
 
 
 def copied(inputs: Any) -> Any:
-    """The inputs of a trial call, in dicts, lists and numpy arrays of its own: ``batch.pop("mask")`` changes no one else's."""
+    """The inputs of a trial call, in dicts, lists and numpy arrays of its own: ``batch.pop("mask")`` changes no one else's.
+
+    Iterators start where those of the call are, where it can be gone through again (`replayable`).
+    """
     if type(inputs) is dict:
         return {name: copied(one) for name, one in inputs.items()}
     if type(inputs) in (list, tuple):
@@ -28,7 +33,25 @@ def copied(inputs: Any) -> Any:
         found = copy.copy(inputs)
         found.update((name, copied(one)) for name, one in inputs.items())
         return found
-    return inputs.copy() if type(inputs) is np.ndarray else inputs
+    is_own = type(inputs) is np.ndarray or isinstance(inputs, _Replayable)
+    return copy.copy(inputs) if is_own else inputs
+
+
+def replayable(inputs: Any) -> Any:
+    """The inputs of a call with iterators of Python's that copies leave as they are: ``(one for one in batches)``.
+
+    What holds none stays the same object.
+    """
+    if isinstance(inputs, Iterator) and type(inputs).__module__ in ("builtins", "itertools"):
+        return itertools.tee(inputs, 1)[0]
+    if type(inputs) is dict:
+        found: Any = {name: replayable(one) for name, one in inputs.items()}
+        return found if any(found[name] is not one for name, one in inputs.items()) else inputs
+    if type(inputs) in (list, tuple):
+        found = type(inputs)(map(replayable, inputs))
+        is_same = all(one is other for one, other in zip(found, inputs, strict=True))
+        return inputs if is_same else found
+    return inputs
 
 
 def tracer_holders(model: nnx.Module) -> Iterator[tuple[Any, ...]]:
