@@ -20,11 +20,12 @@ from nnx_migrate.linen.core.lazy_submodules import LazySubmodules, on_trial
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.guards import refusal
 from nnx_migrate.linen.core.sizes.sizing import Sizing
-from nnx_migrate.linen.core.sizes.trials import class_of
+from nnx_migrate.linen.core.sizes.trials import class_of, giving_keys
 from nnx_migrate.linen.spmd import LogicallyPartitioned
 from nnx_migrate.nn.calls.initial import called_on
 from nnx_migrate.nn.calls.objects import replayable
 from nnx_migrate.nn.seeding.draw_owners import DrawCounts
+from nnx_migrate.nn.streams.linen_streams import set_streams
 from nnx_migrate.nn.variables.sharing import is_lazy
 
 # Beside the counters of the scope's own keys: those of the scopes below it, by path and stream.
@@ -62,6 +63,17 @@ class ExplicitCalls:
             model, run, variables, made, args, kwargs, is_again=is_again, lacking=lacking
         )
 
+    def _give_keys(self, model: Any) -> None:
+        """Give a module on trial the keys of the call, whose draws may decide what it reaches."""
+        path = self._path()
+        draws = self.scope.rng_counters.get(_DRAWN, {})
+        own = {(path, name): number for name, number in self._key_counts().items()}
+        set_streams(model, self._streams(), path, {**draws, **own})
+
+    def _with_keys(self, run: Callable[[Any], Any], model: Any) -> Any:
+        self._give_keys(model)
+        return run(model)
+
     def _handing(self, method: str, model: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a method of a copy of the module; a lazy submodule that it returns is found inside of this one."""
         value = getattr(model, method)(*args, **kwargs)
@@ -73,9 +85,10 @@ class ExplicitCalls:
         """The module without values, the variables before the call, those it makes, and where it had
         none before that it makes."""
         variables = self.scope_variables()
-        make, first = self._maker(
-            variables, functools.partial(self.sizing.for_call, method, args, kwargs)
-        )
+        with giving_keys(self._give_keys):
+            make, first = self._maker(
+                variables, functools.partial(self.sizing.for_call, method, args, kwargs)
+            )
         made = None
         if first:
             is_part = self._holds_own(variables)
@@ -83,7 +96,8 @@ class ExplicitCalls:
                 submodule_views.missing_places(nnm.abstract(make), variables) if is_part else None
             )
             model, draw_counts = self._build_module(make, absent, **self._spare(make))
-            call_variables = nnm.variables_with(model, called_on(method, args, kwargs), lazy.places)
+            run = functools.partial(self._with_keys, called_on(method, args, kwargs))
+            call_variables = nnm.variables_with(model, run, lazy.places)
             self._count(draw_counts, call_variables)
             made = submodule_views.merge(call_variables, variables)
             # before the call
@@ -212,7 +226,7 @@ class ExplicitCalls:
             variables if new_variables is None else new_variables, changes
         )
         lazy.hand_back()
-        for collection, part in new_variables.items():
+        for collection, part in lazy.without_unmade(new_variables).items():
             if scope.is_mutable_collection(collection):
                 for name, value in part.items():
                     scope.put_variable(collection, name, _linens_boxes(value))

@@ -44,6 +44,19 @@ Place = tuple[str, ...]  # in Linen's variables
 UNMADE = object()  # in trees of variables, at the place of what a lazy module makes
 
 
+def _without_unmade(tree: Mapping[str, Any], made: set[Place], above: Place) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in tree.items():
+        path = (*above, name)
+        if value is UNMADE and path not in made:
+            continue
+        is_tree = isinstance(value, Mapping) and bool(value)
+        rest = _without_unmade(value, made, path) if is_tree else value
+        if not is_tree or rest:
+            found[name] = rest
+    return found
+
+
 @dataclass(frozen=True)
 class _Run:
     """One copy of the explicit module that runs, and scopes for its lazy modules.
@@ -175,6 +188,11 @@ class LazySubmodules:
             for collection, place, _ in self._new_variables()
             if not _at(self._variables.get(collection, {}), place) and not self._is_inside(place)
         }
+
+    def without_unmade(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Variables with `UNMADE` where this call made what a trial made; it may have gone another way."""
+        made = {(collection, *place) for collection, place, _ in self._new_variables()}
+        return _without_unmade(variables, made, ())
 
     def _is_inside(self, place: Place) -> bool:
         """Whether another one that was called holds the module at a place."""

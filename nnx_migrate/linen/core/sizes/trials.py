@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import dataclasses
 import functools
@@ -29,7 +30,24 @@ _ANY = 64 * 15  # of what no call reaches: it is built, too
 # Widths that most layers can be built with; the last ones suit most numbers of heads and groups.
 _GUESSES = (64, 128, 32, 1, 256, 16, 8, 4, 512, _ANY, 48 * 5 * 7 * 9 * 11)
 _UNMADE = DenyList(("params", "intermediates", "perturbations"))  # as in a call of the module alone
+_GIVE_KEYS: contextvars.ContextVar[Callable[[Any], Any] | None] = contextvars.ContextVar(
+    "keys", default=None
+)
 _CALL_INPUTS: contextvars.ContextVar[dict[Path, Any]] = contextvars.ContextVar("seen")
+
+
+@contextlib.contextmanager
+def giving_keys(give: Callable[[Any], Any] | None) -> Iterator[None]:
+    """Let trials have the keys of the call that they measure for: draws may decide what that reaches.
+
+    Args:
+      give: sets them in a module; None for modules inside of one on trial.
+    """
+    token = _GIVE_KEYS.set(give)
+    try:
+        yield
+    finally:
+        _GIVE_KEYS.reset(token)
 
 
 def class_of(make: Any) -> Any:
@@ -146,6 +164,7 @@ class Trials:
 
     def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
         """The inputs of the submodules' first calls, as shapes, and how the call ended."""
+        give_keys = _GIVE_KEYS.get()
 
         def call(key: jax.Array) -> None:
             args, kwargs = copied(jax.tree.map(lambda one: one, (self.args, self.kwargs)))
@@ -155,6 +174,8 @@ class Trials:
             for name in sorted({one.method for one in self.sizes.values() if self._is_own(one)}):
                 kind: Any = type(model)
                 model.__class__ = _listening(kind, name, _path_of(name))
+            if give_keys is not None:
+                give_keys(model)
             if not isinstance(self.method, str):
                 nnm.variables_with(model, self.method)
             elif self.method == "__call__":
@@ -166,7 +187,7 @@ class Trials:
         call_inputs: dict[Path, Any] = {}
         token = _CALL_INPUTS.set(call_inputs)
         try:
-            with known_values():  # all but what hangs on the key
+            with known_values(), giving_keys(None):  # all but what hangs on the key
                 jax.eval_shape(call, jax.eval_shape(jax.random.key, 0))
         except Exception as error:  # noqa: BLE001 - raised by `run` unless another guess mends it
             return call_inputs, error
