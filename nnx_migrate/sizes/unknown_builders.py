@@ -218,16 +218,17 @@ def _unknown(
 ) -> Iterator[ast.Call]:
     """Calls of a method whose callee nobody knows; plain values' methods aside.
 
-    What a function gives for ``nn.remat(Block, policy=policy_of(name))`` only says what is kept.
+    What a function gives for ``nn.remat(Block, policy=policy_of(name))`` only says what is kept, and for
+    ``nn.Dense(4, kernel_init=self.init(0.1))`` how a parameter starts.
     """
-    policies = {
+    options = {
         id(keyword.value)
         for call in each(method, ast.Call)
         for keyword in call.keywords
-        if keyword.arg == "policy" and interpreter.project.resolve(call.func, cls.scope) in _REMATS
+        if _builds_nothing(keyword.arg or "", interpreter.project.resolve(call.func, cls.scope))
     }
     for call in _calls(method):
-        if id(call) in policies:
+        if id(call) in options:
             continue
         is_known = interpreter.known_callees.get(id(call))
         if is_known is None:
@@ -235,6 +236,14 @@ def _unknown(
             is_known = not (is_computed or _is_class_field(interpreter, call.func))
         if not is_known and not (isinstance(call.func, ast.Attribute) and is_plain(call.func.attr)):
             yield call
+
+
+def _builds_nothing(option: str, symbol: str | None) -> bool:
+    """Whether what an option of a call is given is no module."""
+    if symbol is None:
+        return False
+    is_initializer = option.endswith("_init") and layer_of(symbol) is not None
+    return is_initializer or (option == "policy" and symbol in _REMATS)
 
 
 def _run_by_setup(info: ClassInfo) -> Iterator[tuple[ClassInfo, ast.FunctionDef]]:
