@@ -85,7 +85,8 @@ def _lazy(result: RewriteResult) -> Iterable[str]:
     for one in result.classes:
         if one.form is Form.LAZY:
             reason = " ".join((one.reason or "not proven").split())
-            yield f"{one.path}:{one.line}:1: lazy: {one.name} stays lazy: {reason}"
+            where = f" ({one.reason_place})" if one.reason_place is not None else ""
+            yield f"{one.path}:{one.line}:1: lazy: {one.name} stays lazy: {reason}{where}"
 
 
 def _common_reason(result: RewriteResult) -> Iterable[str]:

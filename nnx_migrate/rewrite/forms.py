@@ -282,13 +282,14 @@ def _lazy(
         engine or plain, outcome=Outcome.REWRITTEN, form=Form.LAZY, confidence=Confidence.EXACT
     )
     if proof.failure is not None:
-        return replace(result, reason=proof.failure)
+        return replace(result, reason=proof.failure, reason_place=None)
     if engine is not None and engine.outcome is not Outcome.REWRITTEN:
         # The engine speaks of a world without a lazy form.
         return replace(result, reason=(engine.reason or "not proven").replace(_STAYS, "is lazy"))
     doubt = proof.doubts.get(name)
     result = replace(result, new_arguments=())
-    return replace(result, reason=f"not proven: {doubt.text}" if doubt else "not proven")
+    reason = f"not proven: {doubt.text}" if doubt else "not proven"
+    return replace(result, reason=reason, reason_place=None)
 
 
 def _findings(

@@ -80,6 +80,8 @@ def _class(one: ClassResult) -> dict[str, Any]:
         content["sizes"] = [asdict(size) for size in one.sizes]
     if one.reason is not None:
         content["reason"] = one.reason
+    if one.reason_place is not None:
+        content["reason_place"] = one.reason_place
     if one.cut_by is not None:
         content["cut_by"] = one.cut_by
     return content

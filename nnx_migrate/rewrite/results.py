@@ -69,11 +69,21 @@ def _class_result(cls: ClassInfo, attempt: Attempt, sizes: Mapping[str, ClassSiz
         confidence = Confidence.REVIEW if review else made.confidence
         return replace(result, confidence=confidence, new_arguments=arguments)
     if name in decisions.refusals:
-        return replace(result, reason=decisions.refusals[name].reason)
+        refusal = decisions.refusals[name]
+        place = _reason_place(cls, refusal.node)
+        return replace(result, reason=refusal.reason, reason_place=place)
     if name in decisions.cuts:
         one = decisions.cuts[name]
         return replace(result, reason=one.reason, cut_by=_origin(decisions, name))
     return replace(result, reason="kept by a comment or an option")
+
+
+def _reason_place(cls: ClassInfo, node: ast.AST) -> str | None:
+    line = getattr(node, "lineno", cls.node.lineno)
+    if line == cls.node.lineno:
+        return None
+    home = next((one.module for one in cls.mro if any(node is it for it in walk(one.node))), None)
+    return f"{home.path}:{line}" if home is not None else None
 
 
 def _origin(decisions: Decisions, name: str) -> str:
