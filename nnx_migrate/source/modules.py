@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import get_args
 
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.names import (
@@ -70,7 +71,9 @@ class Module:
     def comprehension_variables(self) -> frozenset[int]:
         """Ids of reads of what a comprehension around them binds: ``one`` of ``[f(one) for one in ones]``."""
         found: set[int] = set()
-        for node in each(self.tree, Comprehension):
+        for node in each(
+            self.tree, get_args(Comprehension)
+        ):  # of many nodes, faster than the union
             names = {name for one in node.generators for name in target_names(one.target)}
             outside = {id(one) for one in each(node.generators[0].iter, ast.Name)}
             reads = (one for one in each(node, ast.Name) if one.id in names)

@@ -48,14 +48,16 @@ class Project:
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
         """Symbol that a name or dotted expression refers to; None when it is a local value."""
         parts = name_parts(expression)
-        if parts is None or _is_bound_in_comprehension(expression, scope):
+        if parts is None:
             return None
         key = (parts, id(scope.module), *map(id, scope.tables))
         known = self._symbols.get(key)
         if known is None:
             known = scope, self._resolve(parts, scope, _DEPTH)
             self._symbols[key] = known  # so that none of these ids is given again
-        return known[1]
+        symbol = known[1]
+        is_local = symbol is not None and _is_bound_in_comprehension(expression, scope)
+        return None if is_local else symbol
 
     @cached_property
     def _symbols(self) -> dict[tuple[object, ...], tuple[Scope, str | None]]:
