@@ -90,9 +90,8 @@ class ClassResult:
     outcome: Outcome
     confidence: Confidence = Confidence.EXACT
     reason: str | None = None
-    reason_place: str | None = (
-        None  # ``path:line`` of what the reason speaks of, inside of the class
-    )
+    # ``path:line`` of what the reason speaks of, inside of the class
+    reason_place: str | None = None
     new_arguments: tuple[str, ...] = ()
     arguments: tuple[ArgumentResult, ...] = ()  # the same ones, in words
     cut_by: str | None = None  # the class that kept this one Linen

@@ -82,7 +82,7 @@ def _reason_place(cls: ClassInfo, node: ast.AST) -> str | None:
     line = getattr(node, "lineno", cls.node.lineno)
     if line == cls.node.lineno:
         return None
-    home = next((one.module for one in cls.mro if any(node is it for it in walk(one.node))), None)
+    home = _own_home(cls, node)
     return f"{home.path}:{line}" if home is not None else None
 
 
@@ -126,11 +126,17 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(set(findings), key=lambda f: (f.path, f.line, f.column, f.rule, f.message)))
 
 
+def _own_home(cls: ClassInfo, node: ast.AST) -> Module | None:
+    """The module of the class, or of the base, in whose text a node stands."""
+    owners = (owner for owner in cls.mro if any(one is node for one in walk(owner.node)))
+    return next((owner.module for owner in owners), None)
+
+
 def _home(project: Project, cls: ClassInfo, node: ast.AST) -> Module:
     """The module whose text holds what a class runs: a method that it inherits, a function it calls."""
-    for owner in cls.mro:
-        if any(one is node for one in walk(owner.node)):
-            return owner.module
+    own = _own_home(cls, node)
+    if own is not None:
+        return own
     modules = (one for one in project.modules.values() if any(node is n for n in one.nodes))
     return next(modules, cls.module)
 

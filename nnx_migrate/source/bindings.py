@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from nnx_migrate.source.walking import children, each, has_starred, walk
+from nnx_migrate.source.walking import Comprehension, children, each, has_starred, walk
 
 # Methods of a list or dict after which it holds other things.
 CHANGES = frozenset(
@@ -18,6 +18,11 @@ def target_names(target: ast.AST) -> Iterator[str]:
     for node in walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
             yield node.id
+
+
+def variables_of(node: Comprehension) -> set[str]:
+    """Names that the rounds of a comprehension bind."""
+    return {name for one in node.generators for name in target_names(one.target)}
 
 
 def changed_names(target: ast.AST) -> Iterator[str]:

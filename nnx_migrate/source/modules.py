@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import get_args
 
-from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.bindings import variables_of
 from nnx_migrate.source.names import (
     Binding,
     FunctionNode,
@@ -74,7 +74,7 @@ class Module:
         for node in each(
             self.tree, get_args(Comprehension)
         ):  # of many nodes, faster than the union
-            names = {name for one in node.generators for name in target_names(one.target)}
+            names = variables_of(node)
             outside = {id(one) for one in each(node.generators[0].iter, ast.Name)}
             reads = (one for one in each(node, ast.Name) if one.id in names)
             found.update(id(one) for one in reads if id(one) not in outside)
@@ -161,8 +161,8 @@ class Scope:
 
     def _parts_of_comprehension(self, node: Comprehension) -> Iterator[tuple[ast.AST, Scope]]:
         first, *others = node.generators
-        names = [name for one in node.generators for name in target_names(one.target)]
-        inside = Scope(self.module, (dict.fromkeys(names, Opaque()), *self.tables))
+        own: Table = dict.fromkeys(variables_of(node), Opaque())
+        inside = Scope(self.module, (own, *self.tables))
         yield first.iter, self
         for one in (first, *others):
             rounds = (one.target, *one.ifs, *(() if one is first else (one.iter,)))

@@ -102,38 +102,35 @@ def qualified_name(cls: type) -> str:
 
 
 def _call_of(context: linen.module.InterceptorContext, args: Any, keywords: Any) -> Call:
+    inputs = _bound(context.orig_method, args, keywords)
     return Call(
         path=tuple(context.module.path),
         class_name=qualified_name(type(context.module)),
         method=context.method_name,
-        arguments=tuple(_array_arguments(context.orig_method, args, keywords)),
-        facts=tuple(_facts(context.orig_method, args, keywords)),
-        structures=tuple(_structures(context.orig_method, args, keywords)),
+        arguments=tuple(_array_arguments(inputs)),
+        facts=tuple(_facts(inputs)),
+        structures=tuple(_structures(inputs)),
     )
 
 
-def _facts(
-    method: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
-) -> Iterable[tuple[str, str, bool]]:
-    for name, value in _bound(method, args, keywords).items():
+def _facts(inputs: Mapping[str, Any]) -> Iterable[tuple[str, str, bool]]:
+    for name, value in inputs.items():
         yield name, "given", value is not None
         if value is None or isinstance(value, bool | int | str):
             yield name, "truth", bool(value)
 
 
-def _array_arguments(
-    method: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
-) -> Iterable[tuple[str, Shape]]:
-    for name, value in _bound(method, args, keywords).items():
+def _array_arguments(inputs: Mapping[str, Any]) -> Iterable[tuple[str, Shape]]:
+    for name, value in inputs.items():
         for place, leaf in jax.tree_util.tree_leaves_with_path(value):
             if is_array(leaf):
                 yield name + jax.tree_util.keystr(place), tuple(leaf.shape)
 
 
 def _structures(
-    method: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
+    inputs: Mapping[str, Any],
 ) -> Iterable[tuple[str, jax.tree_util.PyTreeDef, tuple[Shape, ...]]]:
-    for name, value in _bound(method, args, keywords).items():
+    for name, value in inputs.items():
         leaves, structure = jax.tree.flatten(value)
         if leaves and leaves[0] is not value and all(map(is_array, leaves)):
             yield name, structure, tuple(tuple(leaf.shape) for leaf in leaves)

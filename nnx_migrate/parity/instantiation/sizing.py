@@ -134,10 +134,11 @@ def _value(
 
 def _shown(size: SizeArgument, call: Call) -> Size | None:
     """Return what one call shows of a size; None where it has no such array."""
-    if size.argument is not None and size.axis is None:
-        found: Size | None = call.shapes(size.argument) or None
-        return found
-    shape = _first(call) if size.argument is None else call.shape(size.argument)
+    shape: Size
+    if size.argument is None:
+        shape = _first(call)
+    else:
+        shape = (call.shapes if size.axis is None else call.shape)(size.argument)
     if not shape:
         return None
     return shape if size.axis is None else shape[size.axis]

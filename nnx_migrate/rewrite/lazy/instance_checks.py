@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from nnx_migrate.model import Finding, Outcome
 from nnx_migrate.rewrite.lazy.foreign import parse
 from nnx_migrate.source.names import FunctionNode, imported_names
 from nnx_migrate.source.walking import each, walk
@@ -25,17 +25,8 @@ _MESSAGE = (
 )
 
 
-@dataclass(frozen=True)
-class InstanceCheck:
-    """A call that takes rewritten modules for modules that were NNX's before."""
-
-    path: str
-    node: ast.Call
-    message: str
-
-
-def instance_checks(texts: Iterable[tuple[str, str]]) -> Iterator[InstanceCheck]:
-    """Such calls, where the same function has not asked for Linen's modules before.
+def instance_checks(texts: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """What to say of such calls, where the same function has not asked for Linen's modules before.
 
     Args:
       texts: paths and texts of the files of a project.
@@ -44,7 +35,9 @@ def instance_checks(texts: Iterable[tuple[str, str]]) -> Iterator[InstanceCheck]
         may_ask = "nnx" in text and any(f"{one}(" in text for one in _CHECKS)
         tree = parse(text) if may_ask else None
         for node in _unguarded(tree) if tree is not None else ():
-            yield InstanceCheck(path, node, _MESSAGE.format(check=ast.unparse(node.func)))
+            message = _MESSAGE.format(check=ast.unparse(node.func))
+            at = (node.lineno, node.col_offset + 1)
+            yield Finding("reference", path, *at, Outcome.REFUSED, message)
 
 
 def _unguarded(tree: ast.Module) -> Iterator[ast.Call]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
+from nnx_migrate.model import Finding, Outcome
 from nnx_migrate.rewrite.lazy.foreign import parse
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.walking import each
@@ -19,19 +19,10 @@ from nnx_migrate.source.walking import each
 _AGREEING = frozenset({"ABCMeta", "type"})  # type(nnx_migrate.linen.Module) inherits from them
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """A class statement that Python refuses in the output."""
-
-    path: str
-    node: ast.ClassDef
-    message: str
-
-
 def disagreements(
     texts: Iterable[tuple[str, str]], linen: Collection[tuple[str, int]]
-) -> Iterator[Disagreement]:
-    """Class statements of Linen modules with another metaclass, their own or one of a base.
+) -> Iterator[Finding]:
+    """What to say of class statements of Linen modules with another metaclass, their own or one of a base.
 
     Args:
       texts: paths and texts of the files of a project.
@@ -54,7 +45,8 @@ def disagreements(
                 f"{node.name} has the metaclass {other}, and NNX's modules have one of their own;"
                 f" let {other} inherit from type(nn.Module), which is the same in Linen"
             )
-            yield Disagreement(path, node, message)
+            at = (node.lineno, node.col_offset + 1)
+            yield Finding("inheritance", path, *at, Outcome.REFUSED, message)
 
 
 def _metaclass(node: ast.ClassDef) -> str:

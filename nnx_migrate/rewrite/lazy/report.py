@@ -125,17 +125,13 @@ def _metaclasses(
     sources: Iterable[ledger.Source], before: ledger.Count, lazy_texts: LazyTexts
 ) -> Iterable[Finding]:
     rewritten = {(one.path, one.line) for one in before.classes} - lazy_texts.linen_classes.keys()
-    for one in disagreements(((one.path, one.text) for one in sources), rewritten):
-        at = (one.node.lineno, one.node.col_offset + 1)
-        yield Finding("inheritance", one.path, *at, Outcome.REFUSED, one.message)
+    return disagreements(((one.path, one.text) for one in sources), rewritten)
 
 
 def _instance_checks(request: RewriteRequest, before: ledger.Count) -> Iterable[Finding]:
     base = request.base or request.root
     texts = ((relative(one.path, base), one.text) for one in request.files)
-    for one in instance_checks(texts) if before.classes else ():
-        at = (one.node.lineno, one.node.col_offset + 1)
-        yield Finding("reference", one.path, *at, Outcome.REFUSED, one.message)
+    return instance_checks(texts) if before.classes else ()
 
 
 def _without_successor(symbol: str, *, lifts_scopes: bool) -> str | None:

@@ -23,7 +23,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.expressions.list_parts import leave_filter
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.bindings import target_names, variables_of
 from nnx_migrate.source.walking import Comprehension, each
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def read_dict_comprehension(interpreter: Interpreter, node: ast.DictComp, frame:
 
 def _leave(frame: Frame, node: Comprehension, around: dict[str, Value]) -> None:
     """After the rounds their variables are gone, and what they changed around them is unknown."""
-    own = {name for one in node.generators for name in target_names(one.target)}
+    own = variables_of(node)
     inside, frame.env = frame.env, around
     for name, old in [*around.items()]:
         if name not in own and inside.get(name) is not old:

@@ -60,7 +60,7 @@ def _index_open(
     interpreter: Interpreter, array: Array, parts: list[ast.expr], axis_count: int, frame: Frame
 ) -> Value:
     """Indexing an array of unknown rank: the axes behind the indexed ones stay."""
-    while parts and _is_full(parts[-1:]):  # they change nothing
+    while parts and is_full(parts[-1]):  # they change nothing
         parts, axis_count = parts[:-1], axis_count - 1
     if not parts:
         return array
@@ -86,8 +86,9 @@ def _adds_axis(part: ast.expr) -> bool:
     return isinstance(part, ast.Attribute) and part.attr == "newaxis"
 
 
-def _is_full(parts: list[ast.expr]) -> bool:
-    return all(isinstance(p, ast.Slice) and not (p.lower or p.upper or p.step) for p in parts)
+def is_full(part: ast.expr) -> bool:
+    """Whether an index leaves its axis as it is: ``x[:]``."""
+    return isinstance(part, ast.Slice) and not (part.lower or part.upper or part.step)
 
 
 def _index_tail(

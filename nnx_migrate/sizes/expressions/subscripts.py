@@ -34,7 +34,7 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf, leading
-from nnx_migrate.sizes.expressions.indexing import index_array
+from nnx_migrate.sizes.expressions.indexing import index_array, is_full
 from nnx_migrate.sizes.expressions.list_parts import (
     leave_part,
     leave_part_elsewhere,
@@ -201,7 +201,7 @@ def _of_argument(
     interpreter: Interpreter, base: Argument, key: Value, index: ast.expr, frame: Frame
 ) -> Value:
     number = constant_of(key)
-    if isinstance(index, ast.Slice) and not (index.lower or index.upper or index.step):
+    if is_full(index):
         return base
     if isinstance(number, int):
         return Argument(f"{base.path}[{number}]")

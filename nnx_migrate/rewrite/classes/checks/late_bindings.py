@@ -10,9 +10,15 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from nnx_migrate.rewrite.classes.data import ClassRefused
-from nnx_migrate.source.bindings import CHANGES, bound_names, names_bound_below, target_names
+from nnx_migrate.source.bindings import (
+    CHANGES,
+    bound_names,
+    names_bound_below,
+    target_names,
+    variables_of,
+)
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import Comprehension, names_in, walk
+from nnx_migrate.source.walking import names_in, walk
 
 
 def check_late_bindings(cls: ClassInfo) -> None:
@@ -42,14 +48,10 @@ def _rounds(node: ast.AST) -> tuple[set[str], list[ast.AST]]:
             names = {*target_names(target), *(name for one in body for name in bound_names(one))}
             return names, list(body)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-            return _targets(node), [ast.List([node.elt], ast.Load())]
+            return variables_of(node), [ast.List([node.elt], ast.Load())]
         case ast.DictComp():
-            return _targets(node), [ast.List([node.value], ast.Load())]
+            return variables_of(node), [ast.List([node.value], ast.Load())]
     return set(), []
-
-
-def _targets(node: Comprehension) -> set[str]:
-    return {name for one in node.generators for name in target_names(one.target)}
 
 
 def _stored_functions(body: Sequence[ast.AST]) -> Iterator[ast.AST]:

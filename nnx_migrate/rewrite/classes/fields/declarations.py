@@ -11,7 +11,7 @@ from nnx_migrate.source.modules import Scope
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
-FIELD_FUNCTIONS = frozenset(
+_FIELD_FUNCTIONS = frozenset(
     {"dataclasses.field", "flax.struct.field", "flax.linen.kw_only_dataclasses.field"}
 )
 
@@ -21,17 +21,17 @@ def is_declaration(project: Project, one: Field) -> bool:
     made = one.node.value
     if not isinstance(made, ast.Call):
         return False
-    return project.resolve(made.func, one.owner.scope) in FIELD_FUNCTIONS
+    return project.resolve(made.func, one.owner.scope) in _FIELD_FUNCTIONS
 
 
 def may_make_declaration(project: Project, one: Field) -> bool:
-    """Whether a field's default may be what ``field(...)`` gives, made by a name or function of the project.
+    """Whether a default that is no declaration itself may be one by a name or function of the project.
 
     ``options: dict = empty_dict()``, where it is ``lambda: dataclasses.field(default_factory=dict)``.
     """
-    if one.node.value is None or is_declaration(project, one):
-        return False
     default = one.node.value
+    if default is None:
+        return False
     parts: dict[int, tuple[ast.AST, Scope]] = {id(default): (default, one.owner.scope)}
 
     def used(key: int) -> Iterator[int]:
@@ -42,7 +42,7 @@ def may_make_declaration(project: Project, one: Field) -> bool:
                 yield id(node)
 
     reached = reachable(parts, used)
-    return any(FIELD_FUNCTIONS.intersection(_symbols(project, *parts[key])) for key in reached)
+    return any(_FIELD_FUNCTIONS.intersection(_symbols(project, *parts[key])) for key in reached)
 
 
 def _symbols(project: Project, node: ast.AST, scope: Scope) -> Iterator[str]:

@@ -181,14 +181,14 @@ def _base_annotation(project: Project, cls: ClassInfo, one: Field) -> Expression
 def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
     """Keyword arguments of ``field(...)`` when the default is one."""
     made = one.node.value
-    if may_make_declaration(project, one):
-        raise ClassRefused(
-            made or one.node,
-            f"the default of {one.name!r} may be a dataclasses.field(...) that is made elsewhere",
-            "write field(...) where the class has it",
-            RULE,
-        )
     if not is_declaration(project, one):
+        if may_make_declaration(project, one):
+            raise ClassRefused(
+                made or one.node,
+                f"the default of {one.name!r} may be a dataclasses.field(...) that is made elsewhere",
+                "write field(...) where the class has it",
+                RULE,
+            )
         return None
     assert isinstance(made, ast.Call)
     if made.args or any(keyword.arg is None for keyword in made.keywords):
